@@ -150,6 +150,7 @@ final class ConfigurationReader {
       // An unreadable token file is already reported.
       if token != nil || http.tokenFile == nil { checkListen(http, token, positions) }
     }
+    if settings.cluster != nil { settings.mqtt.allowsOlderVersion = false }
     if settings.cluster != nil, let cluster = positions.cluster {
       let password = secrets.secret(at: cluster.passwordFile)
       settings.cluster?.password = password

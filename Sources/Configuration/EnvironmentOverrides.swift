@@ -40,7 +40,11 @@ struct EnvironmentOverrides {
     if let url = value("SETTLE_MQTT_URL") {
       positions.main.url = position("SETTLE_MQTT_URL")
       do throws(BrokerURL.Problem) {
-        settings.mqtt.endpoint = try BrokerURL.parse(url)
+        var endpoints: [BrokerConfiguration.Endpoint] = []
+        for address in url.split(whereSeparator: { $0 == " " || $0 == "," }) {
+          endpoints.append(try BrokerURL.parse(String(address)))
+        }
+        settings.mqtt.use(endpoints)
       } catch {
         problems.add(
           position("SETTLE_MQTT_URL"),

@@ -10,14 +10,16 @@ enum PlaintextCheck {
     file: String,
     problems: Problems
   ) {
-    guard broker.password != nil, case .tcp(let host, _) = broker.endpoint else { return }
-    check(
-      host,
-      isAllowed: broker.allowPlaintext,
-      encrypted: "mqtts://",
-      at: positions.url ?? .whole(file),
-      problems
-    )
+    guard broker.password != nil else { return }
+    for case .tcp(let host, _) in broker.endpoints {
+      check(
+        host,
+        isAllowed: broker.allowPlaintext,
+        encrypted: "mqtts://",
+        at: positions.url ?? .whole(file),
+        problems
+      )
+    }
   }
 
   /// The same for the servers of a cluster's engine.

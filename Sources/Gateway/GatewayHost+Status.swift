@@ -191,6 +191,7 @@ extension StatusReport.Broker {
       url: link.client.endpoint,
       state: state
     )
+    address = link.client.address
     sinceMilliseconds = link.since.milliseconds(to: now)
     trouble = link.client.trouble?.cause.rawValue
     reason = link.client.trouble?.reason

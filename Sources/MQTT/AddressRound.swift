@@ -1,56 +1,91 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The addresses of a broker, of which each attempt tries one; a round tries all, then the client
-/// waits.
+/// The addresses of the brokers of a connection, of which each attempt tries one; a round tries all,
+/// then the client waits.
 struct AddressRound: Hashable, Sendable {
-  /// Those that this round has not tried; empty until they are known.
-  private(set) var untried: [String] = []
-  /// The address of the latest connection, with which each round begins.
-  private var proven: String?
+  typealias Endpoint = MQTTConfiguration.Endpoint
+
+  /// What an attempt connects to.
+  struct Target: Hashable, Sendable {
+    var endpoint: Endpoint
+    /// The address in numbers, or the path of a socket; empty until the name is resolved.
+    var address = ""
+    /// Whether it is tried with MQTT 3.1.1 because it did not understand MQTT 5.
+    var isOlder = false
+  }
+
+  /// Those that this round has not tried.
+  private(set) var untried: [Target] = []
+  /// That of the latest connection, with which each round begins.
+  private var proven: Target?
   private var problems: [ConnectionProblem] = []
 
-  /// The address of the next attempt; `find` is asked at the start of a round.
-  mutating func next<Failure: Error>(
-    _ find: () throws(Failure) -> [String]
-  ) throws(Failure) -> String? {
-    if untried.isEmpty {
-      untried = try find()
-      if let proven, let index = untried.firstIndex(of: proven) {
-        untried.insert(untried.remove(at: index), at: 0)
+  /// Begins a round, unless one has targets left.
+  mutating func begin(_ endpoints: [Endpoint]) {
+    guard untried.isEmpty else { return }
+    let first = endpoints.filter { $0 == proven?.endpoint }
+    let others = endpoints.filter { $0 != proven?.endpoint }
+    untried = (first + others).map { Target(endpoint: $0) }
+  }
+
+  /// The target of the next attempt; `resolve` finds the addresses of a name.
+  mutating func next(
+    _ resolve: (_ host: String) throws(UnresolvedName) -> [String]
+  ) throws(UnresolvedName) -> Target {
+    var target = untried.removeFirst()
+    guard target.address.isEmpty else { return target }
+    switch target.endpoint {
+    case .unix(let path): target.address = path
+    case .tcp(let host, _), .tls(let host, _):
+      var addresses = try resolve(host)
+      if let proven, proven.endpoint == target.endpoint,
+        let index = addresses.firstIndex(of: proven.address)
+      {
+        addresses.insert(addresses.remove(at: index), at: 0)
       }
+      guard let first = addresses.first else {
+        throw UnresolvedName(reason: "the name has no address")
+      }
+      target.address = first
+      let others = addresses.dropFirst().map { Target(endpoint: target.endpoint, address: $0) }
+      untried.insert(contentsOf: others, at: 0)
     }
-    return untried.isEmpty ? nil : untried.removeFirst()
+    return target
+  }
+
+  /// Tries a target once more, next, with MQTT 3.1.1.
+  mutating func retryOlder(_ target: Target) {
+    var target = target
+    target.isOlder = true
+    untried.insert(target, at: 0)
   }
 
   /// Records a connection, which ends the round.
-  mutating func connected(to address: String) {
+  mutating func connected(to target: Target) {
     self = AddressRound()
-    proven = address
+    proven = target
   }
 
   /// Records a failed attempt.
   ///
-  /// - Returns: The problem to report when the round is over; `nil` if an address is left.
+  /// - Returns: The problem to report when the round is over; `nil` if a target is left.
   mutating func failed(_ problem: ConnectionProblem) -> ConnectionProblem? {
     problems.append(problem)
     return untried.isEmpty ? over() : nil
   }
 
-  /// Ends the round because of `problem`, with no look at the addresses that are left.
-  mutating func abandon(_ problem: ConnectionProblem) -> ConnectionProblem {
-    problems.append(problem)
-    return over()
+  /// Records that the attempt that was begun last has not come to an end.
+  mutating func abandon(_ problem: ConnectionProblem) -> ConnectionProblem? {
+    if !untried.isEmpty { untried.removeFirst() }
+    return failed(problem)
   }
 
   /// The problem that says most: what answered says more than what did not.
   ///
-  /// The next round waits for the operator only if every address does.
+  /// The next round waits for the operator only if every target does.
   private mutating func over() -> ConnectionProblem {
-    defer {
-      untried = []
-      problems = []
-    }
+    defer { problems = [] }
     let last = problems[problems.count - 1]
     let mute: Set<ConnectionTrouble> = [.unreachable, .unresolved, .silent]
     guard let telling = problems.last(where: { !mute.contains($0.trouble) }) else { return last }

@@ -127,33 +127,25 @@ final class ConnectThread: Sendable {
     private func connection(
       _ round: inout AddressRound
     ) throws(ConnectionProblem) -> Connection {
+      let target: AddressRound.Target
+      do throws(UnresolvedName) {
+        target = try round.next(resolve)
+      } catch {
+        throw ConnectionProblem(.unreachable, error.reason, .unresolved)
+      }
+      let configuration = configuration.attempt(at: target)
       for (name, path) in configuration.files where unsafe access(path, R_OK) != 0 {
         let reason = unsafe String(cString: strerror(errno))
         throw ConnectionProblem(.refused, "\(name) \(path): \(reason)", .certificate)
       }
-      let connection = try Connection(configuration: configuration, address: address(&round))
+      let connection = try Connection(configuration: configuration, target: target)
       do {
-        try connection.handle.connect(configuration, address: connection.address)
+        try connection.handle.connect(configuration, address: target.address)
       } catch {
         let reason = connection.reason(error.reason)
         throw ConnectionProblem(.unreachable, reason, connection.trouble(of: reason))
       }
       return connection
-    }
-
-    /// The address to connect to: the next one of the host, or the path of a socket.
-    private func address(_ round: inout AddressRound) throws(ConnectionProblem) -> String {
-      switch configuration.endpoint {
-      case .unix(let path): return path
-      case .tcp(let host, _), .tls(let host, _):
-        do throws(UnresolvedName) {
-          let address = try round.next { () throws(UnresolvedName) in try resolve(host) }
-          guard let address else { throw UnresolvedName(reason: "the name has no address") }
-          return address
-        } catch {
-          throw ConnectionProblem(.unreachable, error.reason, .unresolved)
-        }
-      }
     }
   }
 }

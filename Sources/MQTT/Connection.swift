@@ -12,9 +12,9 @@ import Operations
   // the same time.
 
   let handle: MosquittoHandle
+  /// That of the attempt: with the broker and the protocol that are tried.
   let configuration: MQTTConfiguration
-  /// The host's address in numbers, or the path of a socket.
-  let address: String
+  let target: AddressRound.Target
   /// Set once the loop owns the connection; the owner outlives every call into the library.
   unowned var client: MQTTClient?
   /// Why the connection must end; it ends once no call into the library is on the stack.
@@ -55,9 +55,12 @@ import Operations
     var maximumQoS: Int?
   }
 
-  init(configuration: MQTTConfiguration, address: String) throws(ConnectionProblem) {
+  init(
+    configuration: MQTTConfiguration,
+    target: AddressRound.Target
+  ) throws(ConnectionProblem) {
     self.configuration = configuration
-    self.address = address
+    self.target = target
     let tls = try TLSContext.make(configuration)
     do throws(MosquittoError) {
       handle = try MosquittoHandle(configuration, tls)

@@ -19,6 +19,7 @@ extension MQTTClient {
       return
     }
     statistics.attempts += 1
+    round.begin([configuration.endpoint] + configuration.alternatives)
     let deadline = EventLoop.now().advanced(by: configuration.connectDeadline)
     let thread = ConnectThread(
       configuration: qosLimit.limit(configuration),
@@ -65,15 +66,16 @@ extension MQTTClient {
     qosLimit.accepted(maximum: connack.maximumQoS)
     window.limit = max(1, min(configuration.window, connack.receiveMaximum ?? .max))
     // Under TLS OpenSSL may report an error at any time.
-    if !configuration.isEncrypted { connection.handle.endLog() }
+    if !connection.configuration.isEncrypted { connection.handle.endLog() }
     connection.subscribe(subscriptions.all)
     reconnection.connected()
-    round.connected(to: connection.address)
+    olderProtocol.connected(connection.target, log)
+    round.connected(to: connection.target)
     trouble = nil
     log.info(
       "Connected to the broker",
       [
-        "broker": "\(configuration.endpoint)", "address": connection.address,
+        "broker": endpoint, "address": connection.target.address,
         "session": connack.sessionPresent ? "kept" : "new",
       ]
     )
@@ -87,6 +89,7 @@ extension MQTTClient {
     let now = EventLoop.now()
     var problem = problem
     var wasConnected = false
+    let target = connection?.target
     if case .connected(let since, _) = phase {
       wasConnected = true
       statistics.losses += 1
@@ -105,12 +108,19 @@ extension MQTTClient {
         ["topic": quarantined]
       )
     }
-    if wasConnected { wait(for: problem) } else { attemptFailed(problem) }
+    if wasConnected { wait(for: problem) } else { attemptFailed(problem, at: target) }
     report(lost, quarantined: quarantined)
   }
 
   /// Tries the next address at once; after the last one of the round, waits.
-  private func attemptFailed(_ problem: ConnectionProblem) {
+  ///
+  /// `target` is what was reached, if anything.
+  private func attemptFailed(_ problem: ConnectionProblem, at target: AddressRound.Target? = nil) {
+    if let target, !target.isOlder, configuration.allowsOlderVersion,
+      configuration.version == .v5, olderProtocol.isDue(after: problem)
+    {
+      round.retryOlder(target)
+    }
     if let problem = round.failed(problem) { wait(for: problem) } else { startAttempt() }
   }
 
@@ -176,7 +186,8 @@ extension MQTTClient {
     case .starting(let thread, let deadline):
       guard deadline <= now else { return }
       thread.abandon()
-      wait(for: round.abandon(.noConnection(within: configuration.connectDeadline)))
+      let problem = ConnectionProblem.noConnection(within: configuration.connectDeadline)
+      if let problem = round.abandon(problem) { wait(for: problem) } else { startAttempt() }
     case .handshaking(let deadline):
       guard deadline <= now else { return }
       guard connection?.isOpen == true else {

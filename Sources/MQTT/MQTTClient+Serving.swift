@@ -88,7 +88,7 @@ extension MQTTClient {
       return
     }
     if unsafe message.retain,
-      unsafe !subscriptions.wantsRetained(String(cString: name), configuration.version)
+      unsafe !subscriptions.wantsRetained(String(cString: name), version)
     {
       statistics.retainedIgnored += 1
       onRetainedIgnored?(unsafe String(cString: name))

@@ -61,6 +61,7 @@ package final class MQTTClient {
   var reconnection: Reconnection
   /// The addresses that the next attempts try.
   var round = AddressRound()
+  var olderProtocol = OlderProtocol()
   let resolve: ConnectThread.Resolver
   var qosLimit = QoSLimit()
   var window: PublishWindow
@@ -114,8 +115,19 @@ package final class MQTTClient {
     timer?.cancel()
   }
 
-  /// The broker's address as a URL.
-  package var endpoint: String { configuration.endpoint.description }
+  /// The URL of the connected broker; without a connection those of all.
+  package var endpoint: String {
+    reached?.endpoint.description ?? configuration.brokers
+  }
+  /// The connected address in numbers, or the path of a socket; `nil` without a connection.
+  package var address: String? { reached?.address }
+  private var reached: AddressRound.Target? {
+    connection?.isAccepted == true ? connection?.target : nil
+  }
+  /// The version of the connection, or the one that is tried first.
+  package var version: MQTTConfiguration.ProtocolVersion {
+    (connection?.configuration ?? configuration).version
+  }
 
   /// Whether the client is connected and the window has room.
   package var canPublish: Bool {
@@ -191,7 +203,7 @@ package final class MQTTClient {
       return true
     }
     let qos = qosLimit.lowered(qos, log)
-    let list = configuration.version == .v5 ? properties.list() : PropertyList()
+    let list = connection.configuration.version == .v5 ? properties.list() : PropertyList()
     if let failure = list.failure {
       refuse(token, failure.reason)
       return true

@@ -27,7 +27,11 @@ package struct MQTTConfiguration: Hashable, Sendable {
     }
   }
   package var endpoint: Endpoint
+  /// Further brokers, tried in turn after the first.
+  package var alternatives: [Endpoint] = []
   package var version: ProtocolVersion = .v5
+  /// Whether a broker that does not speak MQTT 5 is used with 3.1.1.
+  package var allowsOlderVersion = false
   package var clientID: String
   package var username: String?
   /// Never logged or described.
@@ -50,6 +54,21 @@ package struct MQTTConfiguration: Hashable, Sendable {
   package init(endpoint: Endpoint, clientID: String) {
     self.endpoint = endpoint
     self.clientID = clientID
+  }
+}
+
+extension MQTTConfiguration {
+  /// The options of an attempt.
+  func attempt(at target: AddressRound.Target) -> MQTTConfiguration {
+    var configuration = self
+    configuration.endpoint = target.endpoint
+    if target.isOlder { configuration.version = .v311 }
+    return configuration
+  }
+
+  /// The brokers in words.
+  var brokers: String {
+    ([endpoint] + alternatives).map(\.description).joined(separator: ", ")
   }
 }
 

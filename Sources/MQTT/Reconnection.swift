@@ -17,7 +17,7 @@ struct Reconnection: Sendable {
   var pace = LogPace()
 
   init(configuration: MQTTConfiguration, log: Logger) {
-    broker = "\(configuration.endpoint)"
+    broker = configuration.brokers
     clientID = configuration.clientID
     self.log = log
     backoff = Backoff(range: configuration.backoff)

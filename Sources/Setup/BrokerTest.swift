@@ -13,6 +13,8 @@ package struct BrokerTest {
 
   /// `configuration` is that of the gateway, for MQTT 5.
   package init(_ configuration: MQTTConfiguration, baseTopic: String, timeout: Duration) {
+    var configuration = configuration
+    configuration.allowsOlderVersion = false
     self.configuration = configuration
     self.baseTopic = baseTopic
     self.timeout = timeout

@@ -50,6 +50,7 @@ final class BrokerReach {
     return clients.map { name, client in
       var broker = StatusReport.Broker(name: name, url: client.endpoint, state: .waiting)
       if case .connected = client.state { broker.state = .connected }
+      broker.address = client.address
       broker.trouble = client.trouble?.cause.rawValue
       broker.reason = client.trouble?.reason
       return broker

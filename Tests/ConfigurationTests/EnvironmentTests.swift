@@ -72,6 +72,25 @@ struct EnvironmentTests {
     #expect(try loaded().devicesDirectory == folder.path + "/flag")
   }
 
+  @Test(arguments: ["mqtt://b,unix:/s", "mqtt://b unix:/s", "mqtt://b, unix:/s"])
+  func `a broker has several addresses, in the file and in the variable`(list: String) throws {
+    let text = "mqtt: {url: [mqtt://a, mqtts://a:1]}"
+    let file = try #require(try gateway(text).gateway?.mqtt)
+    #expect(file.endpoints == [.tcp(host: "a", port: 1883), .tls(host: "a", port: 1)])
+    #expect(file.allowsOlderVersion)
+    let variable = try gateway(text, environment: ["SETTLE_MQTT_URL": list])
+    #expect(
+      variable.gateway?.mqtt.endpoints == [.tcp(host: "b", port: 1883), .unix(path: "/s")]
+    )
+    let stated = try gateway("mqtt: {protocol: 5}")
+    #expect(stated.gateway?.mqtt.allowsOlderVersion == false)
+  }
+
+  @Test(arguments: ["[]", "[mqtt://a, ftp://a]", "[mqtt://a, {b: c}]"])
+  func `a list of addresses has one at least, and only addresses`(list: String) throws {
+    #expect(try gateway("mqtt: {url: \(list)}").gateway == nil)
+  }
+
   @Test func `variables override the broker, the base topic and more`() throws {
     let gateway = try #require(
       try gateway(

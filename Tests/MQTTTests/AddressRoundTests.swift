@@ -13,7 +13,12 @@ import Testing
 
   /// The next address, of three.
   private mutating func next() -> String? {
-    try? round.next { () throws(UnresolvedName) in ["a", "b", "c"] }
+    round.begin([.tcp(host: "broker", port: 1)])
+    return try? round.next { _ throws(UnresolvedName) in ["a", "b", "c"] }.address
+  }
+
+  private func target(_ address: String) -> AddressRound.Target {
+    AddressRound.Target(endpoint: .tcp(host: "broker", port: 1), address: address)
   }
 
   @Test mutating func `each address is tried once, then the round is over`() {
@@ -30,15 +35,16 @@ import Testing
     _ = next()
     #expect(round.failed(refused) == nil)
     #expect(next() == "b")
-    round.connected(to: "b")
+    round.connected(to: target("b"))
     var order: [String?] = []
     repeat { order.append(next()) } while round.failed(refused) == nil
     #expect(order == ["b", "a", "c"])
   }
 
   @Test mutating func `a name whose addresses are not found ends the round`() {
+    round.begin([.tcp(host: "broker", port: 1)])
     #expect(throws: UnresolvedName.self) {
-      try round.next { () throws(UnresolvedName) in throw UnresolvedName(reason: "not known") }
+      try round.next { _ throws(UnresolvedName) in throw UnresolvedName(reason: "not known") }
     }
     #expect(round.failed(refused) == refused)
   }
@@ -70,9 +76,36 @@ import Testing
     #expect(round.failed(unfit)?.callsForSlowRetry == true)
   }
 
-  @Test mutating func `a round that is abandoned tries no address that is left`() {
+  @Test mutating func `an attempt that does not end is followed by the next target`() throws {
+    round.begin([.tcp(host: "slow", port: 1), .unix(path: "/s")])
+    #expect(round.abandon(silent) == nil)
+    let target = try round.next { _ throws(UnresolvedName) in [] }
+    #expect(target == AddressRound.Target(endpoint: .unix(path: "/s"), address: "/s"))
+    #expect(round.failed(refused) == refused)
+  }
+
+  @Test mutating func `brokers are tried in turn, the one of the latest connection first`() throws {
+    let brokers: [MQTTConfiguration.Endpoint] = [
+      .tcp(host: "a", port: 1), .tls(host: "b", port: 2),
+    ]
+    var order: [String] = []
+    for _ in 0..<2 {
+      round.begin(brokers)
+      repeat {
+        let target = try round.next { host throws(UnresolvedName) in [host + "1", host + "2"] }
+        order.append(target.address)
+        if order.count == 4 { round.connected(to: target) }
+      } while order.count != 4 && round.failed(refused) == nil
+    }
+    #expect(order == ["a1", "a2", "b1", "b2", "b2", "b1", "a1", "a2"])
+  }
+
+  @Test mutating func `a target that wants an older protocol is tried again next`() throws {
     _ = next()
-    #expect(round.abandon(silent) == silent)
-    #expect(next() == "a")
+    #expect(round.failed(refused) == nil)
+    round.retryOlder(target("a"))
+    let target = try round.next { _ throws(UnresolvedName) in [] }
+    #expect(target.address == "a" && target.isOlder)
+    #expect(next() == "b")
   }
 }

@@ -206,6 +206,25 @@ import Testing
     #expect(harness.log.count(of: "does not support this quality of service") == 1)
   }
 
+  @Test func `a broker that supports QoS 1 at most gets QoS 1, with one warning`() throws {
+    var options = TestBroker.Options()
+    options.lines = ["max_qos 1"]
+    let broker = try TestBroker(options: options)
+    try broker.start()
+    var configuration = MQTTConfiguration.local(broker)
+    configuration.will = .init(topic: "gone", payload: [], qos: 2)
+    let harness = try Harness(configuration)
+    #expect(harness.connect())
+    for number in 0..<5 {
+      let token = MQTTClient.Token(number: UInt64(100 + number))
+      #expect(harness.client.publish(topic: "a", payload: [], qos: 2, token: token))
+    }
+    #expect(harness.run { harness.outcomes.count == 5 })
+    #expect(harness.outcomes.allSatisfy { $0.outcome == .acknowledged })
+    #expect(harness.log.count(of: "does not support this quality of service") == 1)
+    #expect(harness.log.count(of: "wanted=2 used=1") == 1)
+  }
+
   @Test func `a refusal by the broker has its reason`() throws {
     let broker = try TestBroker()
     let rules = broker.directory + "/acl"

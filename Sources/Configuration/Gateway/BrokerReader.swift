@@ -14,17 +14,7 @@ struct BrokerReader {
   func broker(_ fields: Section, into positions: inout BrokerPositions) -> BrokerConfiguration {
     var broker = BrokerConfiguration()
     positions.url = fields["url"]?.position ?? fields.position
-    if let url = fields.text("url", expected: BrokerURL.forms), let node = fields["url"] {
-      do throws(BrokerURL.Problem) {
-        broker.endpoint = try BrokerURL.parse(url)
-      } catch {
-        problems.add(
-          node.position,
-          "url: \(error.message)",
-          suggestion: error.suggestion
-        )
-      }
-    }
+    readAddresses(fields, into: &broker)
     broker.username = fields.text("username")
     positions.username = fields["username"]?.position
     if let path = fields.text("password_file"), let node = fields["password_file"] {
@@ -32,6 +22,7 @@ struct BrokerReader {
     }
     if let version = fields.choice("protocol", of: ["5", "3.1.1"]) {
       broker.usesMQTT5 = version == "5"
+      broker.allowsOlderVersion = false
     }
     broker.clientID = clientID(fields)
     if let keepalive = fields.duration("keepalive"), let node = fields["keepalive"] {
@@ -47,6 +38,25 @@ struct BrokerReader {
     checkTLS(fields, broker)
     broker.allowPlaintext = fields.flag("allow_plaintext") ?? false
     return broker
+  }
+
+  /// Reads `url`: one address, or a list.
+  private func readAddresses(_ fields: Section, into broker: inout BrokerConfiguration) {
+    guard let node = fields["url"] else { return }
+    var endpoints: [BrokerConfiguration.Endpoint] = []
+    for element in node.elements ?? [node] {
+      guard let url = element.text else {
+        _ = fields.reject(element, "url", expected: BrokerURL.forms) as String?
+        continue
+      }
+      do throws(BrokerURL.Problem) {
+        endpoints.append(try BrokerURL.parse(url))
+      } catch {
+        problems.add(element.position, "url: \(error.message)", suggestion: error.suggestion)
+      }
+    }
+    if node.elements?.isEmpty == true { problems.add(node.position, "url: the list is empty") }
+    broker.use(endpoints)
   }
 
   private func clientID(_ fields: Section) -> String? {
@@ -68,7 +78,7 @@ struct BrokerReader {
     if broker.key != nil, broker.certificate == nil {
       fields.missing("cert", "a key needs its client certificate")
     }
-    if case .tls = broker.endpoint { return }
+    if broker.usesTLS { return }
     for key in ["ca", "cert", "key"] {
       guard let node = fields[key] else { continue }
       problems.add(node.position, "\(key): only mqtts:// uses certificates")

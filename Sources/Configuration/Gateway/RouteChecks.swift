@@ -43,11 +43,11 @@ struct RouteChecks {
 
   /// Compares endpoints, because two names can refer to one broker.
   private func isSameBroker(_ left: String?, _ right: String?) -> Bool {
-    left == right || endpoint(left) == endpoint(right)
+    left == right || endpoints(left).contains { endpoints(right).contains($0) }
   }
 
-  private func endpoint(_ name: String?) -> BrokerConfiguration.Endpoint? {
-    guard let name else { return settings.mqtt.endpoint }
-    return settings.brokers[name]?.endpoint
+  private func endpoints(_ name: String?) -> [BrokerConfiguration.Endpoint] {
+    guard let name else { return settings.mqtt.endpoints }
+    return settings.brokers[name]?.endpoints ?? []
   }
 }

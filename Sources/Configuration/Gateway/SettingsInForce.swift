@@ -44,7 +44,7 @@ struct SettingsInForce {
 
   private mutating func addBroker() {
     let mqtt = settings.mqtt
-    add("mqtt.url", mqtt.endpoint.description, variable: "SETTLE_MQTT_URL")
+    add("mqtt.url", mqtt.urls, variable: "SETTLE_MQTT_URL")
     add("mqtt.username", mqtt.username ?? Self.none, variable: "SETTLE_MQTT_USERNAME")
     addPassword()
     add("mqtt.protocol", mqtt.usesMQTT5 ? "5" : "3.1.1")
@@ -58,7 +58,7 @@ struct SettingsInForce {
     if !settings.replyTopics.isEmpty {
       add("mqtt.reply_topics", settings.replyTopics.joined(separator: ", "))
     }
-    if case .tls = mqtt.endpoint { add("mqtt.ca", mqtt.ca ?? "the system's") }
+    if mqtt.usesTLS { add("mqtt.ca", mqtt.ca ?? "the system's") }
     if let path = mqtt.certificate { add("mqtt.cert", path) }
     if let path = mqtt.key { add("mqtt.key", path) }
     if mqtt.allowPlaintext { add("mqtt.allow_plaintext", "true") }
@@ -120,7 +120,7 @@ struct SettingsInForce {
     add("discovery.prefix", settings.discovery?.prefix ?? Self.off)
     if let discovery = settings.discovery { add("discovery.format", discovery.format.rawValue) }
     for name in settings.brokers.keys.sorted() {
-      add("brokers.\(name).url", settings.brokers[name]?.endpoint.description ?? Self.none)
+      add("brokers.\(name).url", settings.brokers[name]?.urls ?? Self.none)
     }
     if !settings.routes.isEmpty { add("routes", "\(settings.routes.count)") }
     if !settings.inputs.isEmpty { add("inputs", "\(settings.inputs.count)") }

@@ -88,9 +88,10 @@ extension StatusReport.Setting {
 extension StatusReport.Broker {
   var json: JSONValue {
     .object([
-      "name": .string(name), "url": .string(url), "state": .string(state.rawValue),
-      "since_ms": .count(sinceMilliseconds), "trouble": .text(trouble), "reason": .text(reason),
-      "connections": .count(connections), "losses": .count(losses), "dropped": .count(dropped),
+      "name": .string(name), "url": .string(url), "address": .text(address),
+      "state": .string(state.rawValue), "since_ms": .count(sinceMilliseconds),
+      "trouble": .text(trouble), "reason": .text(reason), "connections": .count(connections),
+      "losses": .count(losses), "dropped": .count(dropped),
     ])
   }
 
@@ -102,6 +103,7 @@ extension StatusReport.Broker {
       state: json["state"]?.string.flatMap(State.init) ?? .idle
     )
     sinceMilliseconds = json["since_ms"]?.count
+    address = json["address"]?.string
     trouble = json["trouble"]?.string
     reason = json["reason"]?.string
     connections = json["connections"]?.count ?? 0

@@ -128,6 +128,8 @@ extension StatusReport {
     /// `mqtt` for the gateway's own.
     package var name: String
     package var url: String
+    /// The connected address in numbers.
+    package var address: String?
     package var state: State
     /// How long it has been connected, or not.
     package var sinceMilliseconds: Int?

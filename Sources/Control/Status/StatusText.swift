@@ -209,7 +209,8 @@ package struct StatusText {
       }
     let losses = broker.losses > 0 ? ", lost \(broker.losses) times" : ""
     let dropped = broker.dropped > 0 ? ", \(broker.dropped) messages dropped" : ""
-    return "\(name)\(broker.url): \(state)\(age)\(losses)\(dropped)"
+    let address = broker.address.flatMap { broker.url.has($0) ? nil : " (\($0))" } ?? ""
+    return "\(name)\(broker.url)\(address): \(state)\(age)\(losses)\(dropped)"
   }
 
   private static func counted(_ count: Int, _ one: String, _ many: String) -> String {

@@ -169,14 +169,10 @@ final class BrokerLink {
 extension MQTTConfiguration {
   /// The options of a broker's section; `fallbackID` is the client id where it names none.
   package init(_ broker: BrokerConfiguration, fallbackID: String, limits: Limits) {
-    let endpoint: Endpoint =
-      switch broker.endpoint {
-      case .tcp(let host, let port): .tcp(host: host, port: port)
-      case .tls(let host, let port): .tls(host: host, port: port)
-      case .unix(let path): .unix(path: path)
-      }
-    self.init(endpoint: endpoint, clientID: broker.clientID ?? fallbackID)
+    self.init(endpoint: Endpoint(broker.endpoint), clientID: broker.clientID ?? fallbackID)
+    alternatives = broker.alternatives.map(Endpoint.init)
     version = broker.usesMQTT5 ? .v5 : .v311
+    allowsOlderVersion = broker.allowsOlderVersion
     username = broker.username
     password = broker.password
     caFile = broker.ca
@@ -185,5 +181,16 @@ extension MQTTConfiguration {
     keepalive = broker.keepalive
     // Room for topic and properties around the largest payload.
     maximumPacket = limits.payload + 128 * 1024
+  }
+}
+
+extension MQTTConfiguration.Endpoint {
+  fileprivate init(_ endpoint: BrokerConfiguration.Endpoint) {
+    self =
+      switch endpoint {
+      case .tcp(let host, let port): .tcp(host: host, port: port)
+      case .tls(let host, let port): .tls(host: host, port: port)
+      case .unix(let path): .unix(path: path)
+      }
   }
 }

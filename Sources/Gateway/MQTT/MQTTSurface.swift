@@ -146,7 +146,7 @@ final class MQTTSurface {
       payload,
       isRetained: isRetained,
       connections: connectionCount,
-      usesMQTT5: context.configuration.mqtt.usesMQTT5,
+      usesMQTT5: own.client.version == .v5,
       at: EventLoop.now()
     )
     switch reaction {

@@ -14,7 +14,7 @@ package struct HTTPListener {
     Glibc.close(descriptor)
   }
 
-  /// Binds and listens on every address of a host.
+  /// Binds and listens on every address of a host that this machine has.
   ///
   /// `host` is an address or a name; resolving it may take as long as the system's resolver.
   /// With port 0 the kernel chooses a port for each address; see ``boundAddress(of:)``.
@@ -37,19 +37,32 @@ package struct HTTPListener {
       )
     }
     defer { unsafe freeaddrinfo(first) }
+    return try unsafe sockets(for: first, "\(host):\(port)", loopbackOnly: loopbackOnly)
+  }
+
+  /// Binds every address of a list that this machine has, at least one.
+  ///
+  /// A name may have addresses of a family that is off, as `localhost` has where IPv6 is.
+  static func sockets(
+    for first: UnsafeMutablePointer<addrinfo>,
+    _ name: String,
+    loopbackOnly: Bool
+  ) throws(OperationsError) -> [Int32] {
     var sockets: [Int32] = []
+    var missing: OperationsError?
     var next: UnsafeMutablePointer<addrinfo>? = unsafe first
     while let entry = unsafe next {
       unsafe next = entry.pointee.ai_next
       do throws(OperationsError) {
-        sockets.append(
-          try unsafe socket(for: entry.pointee, "\(host):\(port)", loopbackOnly: loopbackOnly)
-        )
+        sockets.append(try unsafe socket(for: entry.pointee, name, loopbackOnly: loopbackOnly))
       } catch {
+        missing = error
+        if error.code == EADDRNOTAVAIL || error.code == EAFNOSUPPORT { continue }
         for socket in sockets { Glibc.close(socket) }
         throw error
       }
     }
+    if sockets.isEmpty, let missing { throw missing }
     return sockets
   }
 

@@ -30,7 +30,8 @@ struct InitBroker {
   ///
   /// - Throws: ``InitEnd`` when none does and nobody can name another one.
   func tested() throws(InitEnd) -> Tested {
-    let given = command.broker ?? Self.variable("SETTLE_MQTT_URL")
+    let variable = Self.variable("SETTLE_MQTT_URL").map { $0.prefix { $0 != " " && $0 != "," } }
+    let given = command.broker ?? variable.map(String.init)
     var address = BrokerAddress(given ?? BrokerAddress.standard)
     if given == nil, !command.isUnattended { address = try asked(instead: address) }
     address.username = address.username ?? Self.variable("SETTLE_MQTT_USERNAME")
