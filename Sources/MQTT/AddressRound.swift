@@ -75,6 +75,9 @@ struct AddressRound: Hashable, Sendable {
     return untried.isEmpty ? over() : nil
   }
 
+  /// Records that nothing can be tried now, so that the next failure ends the round.
+  mutating func skipRest() { untried.removeAll() }
+
   /// Records that the attempt that was begun last has not come to an end.
   mutating func abandon(_ problem: ConnectionProblem) -> ConnectionProblem? {
     if !untried.isEmpty { untried.removeFirst() }

@@ -60,6 +60,9 @@ final class ConnectThread: Sendable {
     } catch {
       Self.running.subtract(1, ordering: .relaxed)
       let problem = ConnectionProblem(.unreachable, "cannot start a thread for the connection")
+      // The other addresses need a thread too: the client waits before it tries again.
+      var round = round
+      round.skipRest()
       finish(Attempt(round: round, result: .failure(problem)), waker)
     }
   }

@@ -117,7 +117,7 @@ extension MQTTClient {
   /// `target` is what was reached, if anything.
   private func attemptFailed(_ problem: ConnectionProblem, at target: AddressRound.Target? = nil) {
     if let target, !target.isOlder, configuration.allowsOlderVersion,
-      configuration.version == .v5, olderProtocol.isDue(after: problem)
+      configuration.version == .v5, olderProtocol.isDue(after: problem, at: target)
     {
       round.retryOlder(target)
     }

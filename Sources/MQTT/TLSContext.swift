@@ -76,8 +76,8 @@ import COpenSSL
     }
   }
 
-  /// Accepts a certificate whose common name is the number of the URL's host, as self-made ones often
-  /// are; for a name OpenSSL does so by itself.
+  /// Accepts a certificate that names the number of the URL's host as if it were a name, without
+  /// wildcards, as self-made ones often do.
   private static func acceptsCommonName(_ context: OpaquePointer?) -> Int32 {
     guard
       unsafe X509_STORE_CTX_get_error(context) == X509_V_ERR_IP_ADDRESS_MISMATCH,
@@ -85,7 +85,7 @@ import COpenSSL
     else { return 0 }
     defer { unsafe CRYPTO_free(number, nil, 0) }
     let certificate = unsafe X509_STORE_CTX_get_current_cert(context)
-    guard unsafe X509_check_host(certificate, number, 0, 0, nil) == 1 else { return 0 }
+    guard unsafe X509_check_host(certificate, number, 0, UInt32(X509_CHECK_FLAG_NO_WILDCARDS), nil) == 1 else { return 0 }
     unsafe X509_STORE_CTX_set_error(context, X509_V_OK)
     return 1
   }

@@ -16,16 +16,15 @@ struct SimulateCommand: DaemonCommand {
     in milliseconds; a line without it has the time of the line before. Prints one line per value \
     that would be sent: {"at":420,"key":"desk-lamp/brightness","value":40,"collapsed":0}.
 
-    Without --devices any key and any JSON value is accepted, and all keys have the gateway's policy \
-    for a number: a delay of 300 ms, and a max_wait of 2 s. --delay, --max-wait, --leading and \
-    --min-interval state another policy, in which what is not given is off. With --devices the keys, \
-    types and policies of those devices apply.
+    Without --devices any key and any JSON value is accepted, and --delay, --max-wait, --leading \
+    and --min-interval apply to all keys. The gateway's own policy for numbers is --delay 300ms \
+    --max-wait 2s. With --devices the keys, types and policies of those devices apply.
 
     A line that cannot be used is reported on standard error and skipped; the exit code is then \
     65.
     """
   static let examples = [
-    Example("settle simulate changes.ndjson", "Use the gateway's policy for numbers."),
+    Example("settle simulate changes.ndjson", "Use a quiet period of 300 ms for every key."),
     Example(
       "settle simulate --delay 200ms --max-wait 1s --leading",
       "Use another policy, and read standard input."
@@ -50,8 +49,8 @@ struct SimulateCommand: DaemonCommand {
       { $0.maxWait = $1 },
       value: "D|none",
       completion: .words(["none"]),
-      help: "The longest time between runs while changes keep coming (default: 2s; none where"
-        + " another option states a policy)."
+      help: "The longest time between runs while changes keep coming (default: none; the gateway's"
+        + " for numbers: 2s)."
     ),
     .flag("leading", { $0.leading = true }, help: "Send the first change of a burst at once."),
     .option(
@@ -83,8 +82,7 @@ struct SimulateCommand: DaemonCommand {
   var draws = false
 
   func run() -> ExitCode {
-    let isStated = delay != nil || maxWait != nil || leading || minInterval != nil
-    if devices != nil, isStated {
+    if devices != nil, delay != nil || maxWait != nil || leading || minInterval != nil {
       complain(
         "--devices sets the policies: --delay, --max-wait, --leading and --min-interval cannot be"
           + " combined with it"
@@ -94,15 +92,12 @@ struct SimulateCommand: DaemonCommand {
     guard let input = open() else { return .noInput }
     defer { if input != STDIN_FILENO { close(input) } }
     guard let devices else {
-      var policy = PolicyTable.builtIn(forType: "number")
-      if isStated {
-        policy = Policy(
-          delay: delay ?? policy.delay,
-          maxWait: maxWait?.duration,
-          leading: leading,
-          minInterval: minInterval ?? .zero
-        )
-      }
+      let policy = Policy(
+        delay: delay ?? .milliseconds(300),
+        maxWait: maxWait?.duration,
+        leading: leading,
+        minInterval: minInterval ?? .zero
+      )
       return play(input, TimelineSession(policy: policy, draws: draws))
     }
     do throws(ConfigurationFailure) {

@@ -49,6 +49,25 @@ import Testing
     #expect(round.failed(refused) == refused)
   }
 
+  @Test mutating func `a round of which nothing can be tried is over with the next failure`() {
+    #expect(next() == "a")
+    round.skipRest()
+    #expect(round.failed(refused) == refused)
+    round.begin([.tcp(host: "broker", port: 1)])
+    round.skipRest()
+    #expect(round.failed(silent) == silent)
+  }
+
+  @Test func `a closed connection counts for its address alone`() {
+    var older = OlderProtocol()
+    let closed = ConnectionProblem(.unreachable, "closed", .closed)
+    #expect(!older.isDue(after: closed, at: target("a")))
+    #expect(!older.isDue(after: closed, at: target("b")))
+    #expect(older.isDue(after: closed, at: target("a")))
+    #expect(!older.isDue(after: refused, at: target("b")))
+    #expect(!older.isDue(after: closed, at: target("b")))
+  }
+
   @Test mutating func `what answered says more than what did not`() {
     _ = next()
     let closed = ConnectionProblem(.unreachable, "closed", .closed)

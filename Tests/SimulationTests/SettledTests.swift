@@ -111,11 +111,10 @@ import Testing
   }
 
   @Test(arguments: [
-    // Without options the policy is the gateway's for a number; options state all of a policy.
-    ([], [2000, 2800]), (["--delay=300ms"], [2800]), (["--max-wait=none"], [2800]),
-    (["--delay=300ms", "--max-wait=1s"], [1000, 2000, 2800]),
+    ([], [2800]), (["--delay=300ms"], [2800]), (["--max-wait=none"], [2800]),
+    (["--max-wait=2s"], [2000, 2800]), (["--delay=300ms", "--max-wait=1s"], [1000, 2000, 2800]),
   ])
-  func `without a policy simulate uses the gateway's`(options: [String], runs: [Int]) throws {
+  func `simulate has a longest wait only if one is stated`(options: [String], runs: [Int]) throws {
     let changes = stride(from: 0, through: 2500, by: 100)
       .map { #"{"key":"a","set":\#($0),"at":\#($0)}"# + "\n" }
     let run = try SettledRun(["simulate"] + options, input: changes.joined())
