@@ -51,6 +51,20 @@ import Testing
     #expect(witness.texts(on: "cmd/dev4", count: 1) == [#"{"v":9}"#])
   }
 
+  @Test func `a reload without discovery shows no lamp in Home Assistant's schema`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let witness = try bench.witness()
+    let client = try bench.client()
+
+    try rewrite(bench, DeviceText.lamp(policy: quick))
+    let reply = try client.ask(#"{"reload":true}"#)
+    #expect(keys(reply, "changed") == ["desk-lamp/brightness"])
+    _ = try client.ask(#"{"key":"desk-lamp/brightness","set":7}"#)
+
+    #expect(witness.waitFor("zigbee2mqtt/desk_lamp/set", #"{"brightness":7}"#))
+    #expect(!witness.messages.contains { $0.topic.hasSuffix("/light") })
+  }
+
   @Test func `a file with mistakes is refused as a whole, and the configuration stays`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(2, policy: quick))
     let witness = try bench.witness()

@@ -36,10 +36,10 @@ struct LightStates {
   }
 
   /// These devices have other definitions.
-  mutating func redefined(_ devices: [Int]) {
+  mutating func redefined(_ devices: [Int], isAnnounced: Bool) {
     for number in devices {
       known[number] = nil
-      deviceChanged(number)
+      if isAnnounced { deviceChanged(number) }
     }
   }
 

@@ -118,7 +118,7 @@ final class MQTTSurface {
   /// devices that changed.
   func definitionsReplaced(_ reload: ReloadProgress) {
     swap(&topics, &reload.topics)
-    context.lights.redefined(reload.prepared.changedDevices)
+    context.lights.redefined(reload.prepared.changedDevices, isAnnounced: discovery != nil)
     discovery?.announce(reload.prepared.changedDevices)
   }
 
