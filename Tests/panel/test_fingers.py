@@ -60,8 +60,10 @@ class Fingers(Case):
         self.assertGreater(gone[-1], 85)
         # The ring may go back a little once, when the gateway reports the time of the change.
         self.assertLessEqual(sum(later < earlier for earlier, later in zip(gone, gone[1:])), 1, gone)
-        # The gateway's delay of 800 ms, as the page sees it.
-        self.assertAlmostEqual(left[-1][0] - left[0][0], 800, delta=250)
+        # As fast as the gateway's delay of 800 ms asks, however seldom the page draws.
+        end = next((number for number, offset in enumerate(gone) if offset > 95), len(gone) - 1)
+        speed = (gone[end] - gone[0]) / (left[end][0] - left[0][0])
+        self.assertAlmostEqual(800 * speed, 100, delta=30)
 
     def test_echoes_of_own_changes_do_not_move_the_slider_while_the_finger_is_down(self):
         key = "porch-light/brightness"  # A live policy: a device report arrives every 200 ms.
