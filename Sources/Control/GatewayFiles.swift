@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import JSON
 internal import Values
 
@@ -30,6 +31,35 @@ package struct GatewayFiles: Hashable, Sendable {
       settings: settings.map(WorkingFolder.relative),
       devices: WorkingFolder.relative(devices)
     )
+  }
+}
+
+extension GatewayFiles {
+  /// The file that root must not use because a gateway of the user `peer` names it.
+  ///
+  /// It belongs neither to root nor to that user. Other users can write only what is theirs anyway.
+  /// A path that does not exist yet counts as the folder that it would be in.
+  package func strange(
+    to user: UInt32,
+    saidBy peer: UInt32?,
+    owner: (_ path: String) -> UInt32? = GatewayFiles.owner
+  ) -> String? {
+    guard user == 0, peer != 0 else { return nil }
+    return [settings, devices].compactMap(\.self).first { path in
+      guard let found = owner(path) else { return true }
+      return found != 0 && found != peer
+    }
+  }
+
+  /// The owner of a file, or of the nearest folder above it that exists.
+  package static func owner(of path: String) -> UInt32? {
+    var path = WorkingFolder.absolute(path)
+    var info = stat()
+    while unsafe stat(path, &info) != 0 {
+      guard errno == ENOENT, let slash = path.lastIndex(of: "/"), path != "/" else { return nil }
+      path = slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+    return info.st_uid
   }
 }
 

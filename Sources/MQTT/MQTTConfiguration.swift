@@ -67,7 +67,7 @@ extension MQTTConfiguration {
   }
 
   /// The brokers in words.
-  var brokers: String {
+  package var brokers: String {
     ([endpoint] + alternatives).map(\.description).joined(separator: ", ")
   }
 }

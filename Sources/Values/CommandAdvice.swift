@@ -6,6 +6,11 @@ package enum CommandAdvice {
   /// The settings file that commands find by themselves.
   package static let standardSettings = "/etc/settle/settle.yaml"
 
+  /// What a person is told where nothing names settings, and none are found.
+  package static let noSettings =
+    "No settings file was found (looked at \(standardSettings)); name yours with --config FILE"
+    + " or SETTLE_CONFIG"
+
   /// `settle NAME`, with `--config` unless the settings are those that every command finds.
   package static func settle(_ name: String, settings: String?) -> String {
     guard let settings, settings != standardSettings else { return "settle \(name)" }

@@ -32,9 +32,9 @@ extension NumberRule {
   ) throws(ValidationError) -> Double {
     let text = "\(NumberText.shortest(percentage.number))%"
     guard !percentage.isSigned else {
-      let sign = percentage.number < 0 ? "" : "+"
+      let step = (percentage.number < 0 ? "" : "+") + text
       throw .unsupported(
-        "\(sign)\(text) is a step; step adds it, and a percentage without a sign is set"
+        "\(step) is a step: use step (settle step KEY \(step)), or write \(step.dropFirst())"
       )
     }
     guard shownUnit != Self.percent else {

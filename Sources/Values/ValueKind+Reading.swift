@@ -34,12 +34,12 @@ extension ValueKind {
     case .number(let double): number = double
     case .string(let text):
       if let parsed = NumberText.parse(text.trimmed) {
-        try refuseStep(text)
+        try refuseStep(text, isPlain: true)
         number = parsed
       } else if let percentage = Percentage(text) {
         number = try rule.number(at: percentage, wholeOnly: wholeOnly)
       } else if let written = try rule.number(withUnit: text, wholeOnly: wholeOnly) {
-        try refuseStep(text)
+        try refuseStep(text, isPlain: false)
         number = written
       } else {
         throw .wrongType(
@@ -55,11 +55,12 @@ extension ValueKind {
   }
 
   /// Refuses a number with a plus sign, which means a step; a number below zero has its sign.
-  private func refuseStep(_ text: String) throws(ValidationError) {
+  private func refuseStep(_ text: String, isPlain: Bool) throws(ValidationError) {
     guard text.trimmed.first == "+" else { return }
-    throw .unsupported(
-      "\(Excerpt.of(String(text.trimmed))) is a step; step adds it, and a number without a plus sign is set"
-    )
+    let step = Excerpt.of(String(text.trimmed))
+    // A step has no unit.
+    let command = isPlain ? " (settle step KEY \(step))" : ""
+    throw .unsupported("\(step) is a step: use step\(command), or write \(step.dropFirst())")
   }
 
   /// Checks that a number is finite, in range and, if `wholeOnly`, whole; then snaps it to the step.

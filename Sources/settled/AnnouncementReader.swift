@@ -8,9 +8,10 @@ import Glibc
 import Import
 import MQTT
 import Operations
+import Values
 
 /// Reads what is announced at the broker of some settings, for `import` and `init`.
-struct AnnouncementReader {
+final class AnnouncementReader {
   /// The silence after which all messages have arrived.
   private static let quiet: Duration = .seconds(1)
 
@@ -22,7 +23,10 @@ struct AnnouncementReader {
 
   private let configuration: MQTTConfiguration
   private let timeout: Duration
-  private var address: String { configuration.endpoint.description }
+  /// What follows where there is no connection and no settings file.
+  private let settingsAdvice: String
+  /// The URL of the broker that is in use; before, those of all.
+  private var address: String
 
   /// `clientID` is completed by the process, because the gateway of these settings may be running.
   init(_ settings: GatewayConfiguration, clientID: String, timeout: Duration) {
@@ -30,10 +34,15 @@ struct AnnouncementReader {
     broker.clientID = "\(clientID)-\(getpid())"
     var configuration = MQTTConfiguration(broker, fallbackID: clientID, limits: settings.limits)
     configuration.maximumPacket = 64 << 20
-    // The deadline of the whole command comes first.
-    configuration.connectDeadline = timeout + .seconds(1)
+    // Leaves time for each of the other brokers, and for messages.
+    configuration.connectDeadline = min(
+      configuration.connectDeadline,
+      timeout / (configuration.alternatives.count + 2)
+    )
     self.configuration = configuration
     self.timeout = timeout
+    address = configuration.brokers
+    settingsAdvice = settings.settingsFile == nil ? ". \(CommandAdvice.noSettings)" : ""
   }
 
   /// Collects the announcements until the broker sends no more; `onConnected` gets its address.
@@ -64,7 +73,11 @@ struct AnnouncementReader {
       throw Failure(code: .failed, reason: error.description)
     }
     collector.questions = questions
-    collector.onConnected = { [address] in onConnected(address) }
+    address = configuration.brokers
+    collector.onConnected = { [unowned self, unowned collector] in
+      address = collector.endpoint
+      onConnected(address)
+    }
     return try judge(collector.collect(), collector)
   }
 
@@ -73,6 +86,7 @@ struct AnnouncementReader {
     _ topics: [String],
     probe: (topic: String, carried: String)
   ) throws(Failure) {
+    address = configuration.brokers
     let outcome: Remover.Outcome
     do throws(OperationsError) {
       outcome = try Remover(
@@ -95,8 +109,7 @@ struct AnnouncementReader {
         reason: "a gateway still carries announcements to \(probe.carried): restart it first,"
           + " or Home Assistant would lose its entities"
       )
-    case .failed(let reason):
-      throw Failure(code: .unavailable, reason: "no connection to \(address): \(reason)")
+    case .failed(let reason): throw noConnection(reason)
     }
   }
 
@@ -106,6 +119,13 @@ struct AnnouncementReader {
       code: .unavailable,
       reason: "nothing is announced at \(address): no retained message on "
         + request.filters.joined(separator: ", ")
+    )
+  }
+
+  private func noConnection(_ reason: String) -> Failure {
+    Failure(
+      code: .unavailable,
+      reason: "no connection to \(address): \(reason)\(settingsAdvice)"
     )
   }
 
@@ -120,10 +140,9 @@ struct AnnouncementReader {
         code: .timedOut,
         reason: isConnected
           ? "messages were still arriving after --timeout; nothing was written"
-          : "no answer from \(address) within --timeout"
+          : "no answer from \(address) within --timeout\(settingsAdvice)"
       )
-    case .failed(let reason):
-      throw Failure(code: .unavailable, reason: "no connection to \(address): \(reason)")
+    case .failed(let reason): throw noConnection(reason)
     case .tooMuch:
       throw Failure(
         code: .badInput,

@@ -34,7 +34,7 @@ struct CheckCommand: ConfiguredCommand {
     let loaded: LoadedConfiguration
     do throws(ConfigurationFailure) {
       loaded = try ConfigurationLoader.load(
-        overrides(),
+        overridesOrNamed(),
         environment: Environment.all
       )
     } catch {
@@ -45,6 +45,16 @@ struct CheckCommand: ConfiguredCommand {
     for warning in loaded.warnings { report(warning, "warning") }
     StandardOutput.print(json ? jsonSummary(of: loaded) : summary(of: loaded))
     return .done
+  }
+
+  /// Nothing is written, so the usual files do where the running gateway does not name its own.
+  private func overridesOrNamed() -> ConfigurationLoader.Overrides {
+    do throws(RunningGateway.Unknown) {
+      return try overrides()
+    } catch {
+      complain(error.reason)
+      return named
+    }
   }
 
   private func report(_ problem: ConfigurationProblem, _ severity: String) {

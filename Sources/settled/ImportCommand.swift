@@ -112,7 +112,13 @@ struct ImportCommand: ConfiguredCommand {
       complain(mistake)
       return .usage
     }
-    let overrides = overrides()
+    let overrides: ConfigurationLoader.Overrides
+    do throws(RunningGateway.Unknown) {
+      overrides = try self.overrides()
+    } catch {
+      complain("\(error.reason); nothing was written: name its settings with --config FILE")
+      return .unavailable
+    }
     let environment = Environment.all
     let (loaded, mistakes) = ConfigurationLoader.inspect(
       overrides,

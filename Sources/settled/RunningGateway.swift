@@ -4,67 +4,90 @@
 import Arguments
 import Configuration
 import Control
+import Glibc
 import LastOut
 import Operations
+import Values
 
 /// The gateway that clients of this environment talk to.
 enum RunningGateway {
+  /// Why it is not known which files a gateway reads that seems to run.
+  struct Unknown: Error {
+    let reason: String
+  }
+
   /// How long it may take to answer.
   static let patience = Duration.seconds(2)
 
-  /// The state of the gateway at a socket.
-  static func status(at path: String) throws(ClientError) -> StatusReport? {
+  /// The state of the gateway at a socket, and the user who runs it.
+  static func status(
+    at path: String
+  ) throws(ClientError) -> (report: StatusReport, user: UInt32?) {
     var client = try ControlClient(path: path)
     try client.send(ControlRequest(.status, key: ""))
     let reply = try client.next(by: Deadline(after: patience))
-    guard case .status(let report, _) = reply else { return nil }
-    return report
+    guard case .status(let report, _) = reply else {
+      throw .unreadable(String(decoding: reply.line, as: UTF8.self))
+    }
+    return (report, client.peer)
   }
 
-  /// What it reads its settings and devices from; `nil` without a gateway that says so.
+  /// What it reads its settings and devices from; `nil` without a gateway that reads files.
   ///
   /// Paths of the result start at the working folder where they can.
-  static func report() throws(ClientError) -> StatusReport? {
+  static func report() throws(Unknown) -> StatusReport? {
+    let answer: (report: StatusReport, user: UInt32?)
     do throws(ClientError) {
-      guard var report = try status(at: SocketPath.find(named: nil)) else { return nil }
-      report.files = report.files?.relative
-      return report.files == nil ? nil : report
+      answer = try status(at: SocketPath.find(named: nil))
     } catch {
       switch error {
-      case .noSocket, .notRunning, .denied: return nil
-      case .pathTooLong, .system, .closed, .timedOut, .unreadable: throw error
+      case .noSocket, .notRunning: return nil
+      case .denied, .pathTooLong, .system, .closed, .timedOut, .unreadable:
+        throw Unknown(reason: "the running gateway does not say which files it reads: \(error)")
       }
     }
+    var report = answer.report
+    guard let files = report.files else { return nil }
+    if let path = files.strange(to: geteuid(), saidBy: answer.user) {
+      throw Unknown(
+        reason: "the running gateway names \(Excerpt.of(path)), which belongs neither to root nor"
+          + " to the user who runs it"
+      )
+    }
+    report.files = files.relative
+    return report
   }
 }
 
 extension ConfiguredCommand {
-  /// The files that the options name; without `--config` and `SETTLE_CONFIG`, those of the running
-  /// gateway, which standard error names.
-  func overrides() -> ConfigurationLoader.Overrides {
+  /// The files that the options name.
+  var named: ConfigurationLoader.Overrides {
     var overrides = ConfigurationLoader.Overrides()
     overrides.config = config
     overrides.devices = devices
+    return overrides
+  }
+
+  /// The files that the options name; without `--config` and `SETTLE_CONFIG`, those of the running
+  /// gateway, which standard error names.
+  func overrides() throws(RunningGateway.Unknown) -> ConfigurationLoader.Overrides {
+    var overrides = named
     guard config == nil, Environment["SETTLE_CONFIG"]?.isEmpty ?? true else { return overrides }
-    do throws(ClientError) {
-      guard let report = try RunningGateway.report(), let files = report.files else {
-        return overrides
-      }
-      overrides.config = files.settings
-      // A folder that the settings name, or do not name, is found again.
-      let origin = report.setting("devices")?.origin
-      let isStated = files.settings == nil || ["--devices", "SETTLE_DEVICES"].contains(origin)
-      if isStated, devices == nil, Environment["SETTLE_DEVICES"]?.isEmpty ?? true {
-        overrides.devices = files.devices
-      }
-      let used = GatewayFiles(
-        settings: files.settings,
-        devices: devices ?? Environment["SETTLE_DEVICES"] ?? files.devices
-      )
-      complain("using the files of the running gateway: \(used)")
-    } catch {
-      complain("the running gateway does not say which files it reads: \(error)")
+    guard let report = try RunningGateway.report(), let files = report.files else {
+      return overrides
     }
+    overrides.config = files.settings
+    // A folder that the settings name, or do not name, is found again.
+    let origin = report.setting("devices")?.origin
+    let isStated = files.settings == nil || ["--devices", "SETTLE_DEVICES"].contains(origin)
+    if isStated, devices == nil, Environment["SETTLE_DEVICES"]?.isEmpty ?? true {
+      overrides.devices = files.devices
+    }
+    let used = GatewayFiles(
+      settings: files.settings,
+      devices: devices ?? Environment["SETTLE_DEVICES"] ?? files.devices
+    )
+    complain("using the files of the running gateway: \(used)")
     return overrides
   }
 }

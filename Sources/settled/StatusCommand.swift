@@ -34,10 +34,7 @@ struct StatusCommand: ConfiguredCommand {
   var json = false
 
   func run() -> ExitCode {
-    var overrides = ConfigurationLoader.Overrides()
-    overrides.config = config
-    overrides.devices = devices
-    let (loaded, mistakes) = ConfigurationLoader.inspect(overrides, environment: Environment.all)
+    let (loaded, mistakes) = ConfigurationLoader.inspect(named, environment: Environment.all)
     var report = StatusReport(version: Release.description, isRunning: false)
     report.files = GatewayFiles(
       settings: loaded.gateway.settingsFile,
@@ -69,7 +66,7 @@ struct StatusCommand: ConfiguredCommand {
       let path = try SocketPath.find(named: socket)
       report.socket = path
       report.socketFailure = "the gateway at \(path) does not answer"
-      if let found = try RunningGateway.status(at: path) { return found }
+      return try RunningGateway.status(at: path).report
     } catch {
       switch error {
       case .closed, .timedOut, .unreadable: break

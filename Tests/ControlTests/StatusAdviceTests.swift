@@ -178,6 +178,36 @@ import Testing
     )
   }
 
+  @Test func `without a gateway and settings it is said how to name them, and nothing else is red`()
+  {
+    var report = Self.well()
+    report.isRunning = false
+    report.socketFailure = "no gateway is running"
+    report.files = GatewayFiles(settings: nil, devices: "devices")
+    report.settings[0].origin = "default"
+    report.brokers[0].state = .waiting
+    report.devices.count = 0
+
+    let problems = StatusAdvice.problems(in: report)
+
+    #expect(problems.map(\.subject) == ["gateway"])
+    let advice = "No settings file was found (looked at /etc/settle/settle.yaml); name yours with"
+    #expect(
+      problems[0].advice.hasPrefix("\(advice) --config FILE or SETTLE_CONFIG. Start it with "),
+      "\(problems[0].advice)"
+    )
+    // A broker that somebody has named is tested.
+    report.settings[0].origin = "SETTLE_MQTT_URL"
+    #expect(
+      StatusAdvice.problems(in: report).map(\.subject) == ["gateway", "broker mqtt"]
+    )
+    report.files?.settings = "/home/settle.yaml"
+    #expect(
+      StatusAdvice.problems(in: report).map(\.subject) == ["gateway", "broker mqtt", "devices"]
+    )
+    #expect(StatusAdvice.problems(in: report)[0].advice.hasPrefix("Start it with "))
+  }
+
   @Test func `a gateway of another version must be restarted`() {
     #expect(StatusAdvice.otherVersion(gateway: "1.0.0", program: "1.0.0") == nil)
     let problem = StatusAdvice.otherVersion(gateway: "1.0.0", program: "1.1.0")

@@ -57,8 +57,8 @@ struct DisplayTests {
       ), (white, "9000", "9000 is outside 150 to 500 mired, which is 2000 to 6667 K"),
       (lamp, "300", "300 is outside 0 to 254"),
       (heat, "70", "70 is outside 5 to 30 °C, which is 41 to 86 °F; type 70°F for 21 °C"),
-      (white, "+4000K", "+4000K is a step; step adds it, and a number without a plus sign is set"),
-      (lamp, "+5%", "+5% is a step; step adds it, and a percentage without a sign is set"),
+      (white, "+4000K", "+4000K is a step: use step, or write 4000K"),
+      (lamp, "+5%", "+5% is a step: use step (settle step KEY +5%), or write 5%"),
     ] as [(ValueKind, String, String)]
   )
   func `only a written unit converts`(kind: ValueKind, text: String, result: String) {

@@ -26,8 +26,8 @@ struct PercentageTests {
       (lamp, "50%", "127"), (lamp, "0%", "0"), (lamp, "100 %", "254"), (lamp, " 33.3% ", "85"),
       (boiler, "50%", "17.5"), (boiler, "1%", "5.5"), (boiler, "100%", "30"),
       (lamp, "101%", "101% is outside 0% to 100%"),
-      (lamp, "+10%", "+10% is a step; step adds it, and a percentage without a sign is set"),
-      (lamp, "-10%", "-10% is a step; step adds it, and a percentage without a sign is set"),
+      (lamp, "+10%", "+10% is a step: use step (settle step KEY +10%), or write 10%"),
+      (lamp, "-10%", "-10% is a step: use step (settle step KEY -10%), or write 10%"),
       (lamp, "%", "found '%', expected a whole number"),
       (lamp, "5%%", "found '5%%', expected a whole number"),
       (

@@ -29,9 +29,12 @@ struct ReadingTests {
   @Test(arguments: [
     (ValueKind.number(NumberRule(range: -10...10)), "-5", "-5"),
     (.integer(NumberRule()), "-5", "-5"),
-    (.number(NumberRule()), "+5", step("+5")), (.integer(NumberRule()), " +5 ", step("+5")),
-    (.number(NumberRule()), "+0.5", step("+0.5")),
-    (.number(NumberRule(range: 0...9, unit: "V")), "+5 V", step("+5 V")),
+    (.number(NumberRule()), "+5", step("5")), (.integer(NumberRule()), " +5 ", step("5")),
+    (.number(NumberRule()), "+0.5", step("0.5")),
+    (
+      .number(NumberRule(range: 0...9, unit: "V")), "+5 V",
+      "+5 V is a step: use step, or write 5 V"
+    ),
     (.text, "+49170", "+49170"), (.choice(["+1", "-1"]), "+1", "+1"),
     (.boolean, "+1", "found '+1', expected true or false, on or off, 1 or 0"),
   ])
@@ -45,8 +48,8 @@ struct ReadingTests {
     #expect(Property.of(kind).reading(JSONValue.string(text)) == result)
   }
 
-  private static func step(_ text: String) -> String {
-    "\(text) is a step; step adds it, and a number without a plus sign is set"
+  private static func step(_ number: String) -> String {
+    "+\(number) is a step: use step (settle step KEY +\(number)), or write \(number)"
   }
 
   @Test(arguments: [

@@ -33,8 +33,17 @@ final class ImportHome {
     for announcement in announcements {
       try #require(client.publish(announcement.topic, announcement.payload, retain: true))
     }
+    try useBrokers([url])
+  }
+
+  /// The URL of the broker.
+  var url: String { "mqtt://127.0.0.1:\(broker.port)" }
+
+  /// Writes the settings.
+  func useBrokers(_ urls: [String]) throws {
+    let list = urls.map { "\"\($0)\"" }.joined(separator: ", ")
     let settings = """
-      mqtt: {url: "mqtt://127.0.0.1:\(broker.port)"}
+      mqtt: {url: \(urls.count == 1 ? list : "[\(list)]")}
       socket: \(folder)/s.sock
       devices: devices
 

@@ -169,6 +169,31 @@ import Testing
     #expect(run.errors.contains("within --timeout"))
   }
 
+  @Test func `an import goes on to the second broker, and names the one that it uses`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    let hole = try BlackHole()
+    try home.useBrokers(["mqtt://127.0.0.1:\(hole.port)", home.url])
+
+    let run = try home.settled(["import", "--timeout", "12s"])
+
+    #expect(run.code == 0, "\(run.errors)")
+    #expect(run.errors.contains("Reading what is announced at \(home.url)\n"), "\(run.errors)")
+    #expect(home.names(in: "devices").contains("imported-zigbee2mqtt.yaml"))
+  }
+
+  @Test func `an import that reaches no broker names all of them`() throws {
+    let home = try ImportHome([])
+    let port = try PortReservation()
+    let urls = [home.url, "mqtt://127.0.0.1:\(port.port)"]
+    try home.useBrokers(urls)
+    home.broker.stop()
+
+    let run = try home.settled(["import"])
+
+    #expect(run.code == 69)
+    #expect(run.errors.contains("no connection to \(urls[0]), \(urls[1]): "), "\(run.errors)")
+  }
+
   @Test(arguments: [
     (
       ["import", "--base", "a/#"],

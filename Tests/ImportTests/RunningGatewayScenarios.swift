@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 @testable import Import
 import PrivateBroker
 import TestBroker
@@ -100,5 +101,66 @@ import Testing
       "\(run.errors)"
     )
     #expect(!run.output.contains("settle.yaml"))
+  }
+
+  @Test func `without an answer the import writes nothing, and asks for the settings`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    try home.makeFolder("devices")
+    try home.startGateway()
+    try home.makeFolder("elsewhere")
+    home.pauseGateway()
+
+    let run = try home.settledBeside(
+      ["import"],
+      in: "elsewhere",
+      variables: ["SETTLE_MQTT_URL=mqtt://127.0.0.1:\(home.broker.port)"]
+    )
+
+    #expect(run.code == 69)
+    #expect(
+      run.errors == """
+        settle import: the running gateway does not say which files it reads: no answer within 2s; \
+        nothing was written: name its settings with --config FILE
+
+        """
+    )
+    #expect(home.names(in: "elsewhere").isEmpty)
+    #expect(home.names(in: "devices").isEmpty)
+  }
+
+  @Test(.enabled(if: geteuid() != 0, "root is never denied"))
+  func `a gateway that denies access is not passed over in silence`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    try home.makeFolder("devices")
+    try home.startGateway()
+    try #require(unsafe chmod("\(home.folder)/s.sock", 0) == 0)
+    let denied = "the running gateway does not say which files it reads: permission denied at "
+
+    let imported = try home.settledBeside(["import"])
+    let checked = try home.settledBeside(["check"])
+
+    #expect(imported.code == 69)
+    #expect(imported.errors.hasPrefix("settle import: \(denied)"), "\(imported.errors)")
+    #expect(imported.errors.hasSuffix("name its settings with --config FILE\n"))
+    #expect(home.names(in: "devices").isEmpty)
+    #expect(checked.errors.contains("settle check: \(denied)"), "\(checked.errors)")
+  }
+
+  @Test func `an import without a gateway and settings says that it found none`() throws {
+    let home = try ImportHome([])
+    let variables = ["SETTLE_MQTT_URL=mqtt://127.0.0.1:\(home.broker.port)"]
+    home.broker.stop()
+
+    let run = try home.settledBeside(["import"], variables: variables)
+
+    #expect(run.code == 69)
+    #expect(run.errors.contains("no connection to mqtt://127.0.0.1:"), "\(run.errors)")
+    #expect(
+      run.errors.hasSuffix(
+        "No settings file was found (looked at /etc/settle/settle.yaml); name yours with"
+          + " --config FILE or SETTLE_CONFIG\n"
+      ),
+      "\(run.errors)"
+    )
   }
 }

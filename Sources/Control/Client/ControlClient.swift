@@ -41,6 +41,15 @@ package struct ControlClient: ~Copyable {
 
   deinit { close(descriptor) }
 
+  /// The user who runs the gateway; `nil` where the kernel does not know.
+  package var peer: UInt32? {
+    // A process, a user and a group.
+    var credentials: [UInt32] = [0, 0, 0]
+    var size = socklen_t(MemoryLayout<UInt32>.size * credentials.count)
+    let result = unsafe getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size)
+    return result == 0 && size == 12 ? credentials[1] : nil
+  }
+
   /// Sends one request.
   package func send(_ request: ControlRequest) throws(ClientError) {
     let bytes = request.line + [0x0A]

@@ -18,7 +18,9 @@ package struct StatusAdvice {
     var advice = StatusAdvice(report: report)
     advice.addGateway()
     advice.addConfiguration()
-    for broker in report.brokers where !broker.isConnected { advice.add(broker) }
+    for broker in report.brokers where !broker.isConnected && !advice.isUnstated(broker) {
+      advice.add(broker)
+    }
     advice.addOtherGateway()
     advice.addJournal()
     advice.addCluster()
@@ -81,7 +83,7 @@ package struct StatusAdvice {
 
   private mutating func addGateway() {
     guard let failure = report.socketFailure else { return }
-    let advice: String
+    var advice: String
     if let other = report.otherSockets.first {
       advice = "A gateway answers at \(other): use --socket \(other), or set SETTLE_SOCKET to it."
     } else if !report.mistakes.isEmpty {
@@ -91,7 +93,21 @@ package struct StatusAdvice {
         "Start it with \(command("run")), or as a service with \"systemctl start settled\"; if it runs,"
         + " see its log for the path of its socket."
     }
+    if isWithoutSettings, report.otherSockets.isEmpty {
+      advice = "\(CommandAdvice.noSettings). \(advice)"
+    }
     add("gateway", failure, advice: advice)
+  }
+
+  /// Whether there is neither a gateway nor a settings file: what is missing then is no fault.
+  private var isWithoutSettings: Bool {
+    guard report.socketFailure != nil, let files = report.files else { return false }
+    return files.settings == nil
+  }
+
+  /// Whether nobody has named this broker.
+  private func isUnstated(_ broker: StatusReport.Broker) -> Bool {
+    isWithoutSettings && broker.name == "mqtt" && report.setting("mqtt.url")?.origin == "default"
   }
 
   private mutating func addConfiguration() {
@@ -249,7 +265,9 @@ package struct StatusAdvice {
 
   private mutating func addDevices() {
     let devices = report.devices
-    if devices.count == 0, report.mistakes.isEmpty, report.setting("routes") == nil {
+    if devices.count == 0, report.mistakes.isEmpty, report.setting("routes") == nil,
+      !isWithoutSettings
+    {
       add(
         "devices",
         "there are none: no file in \(value("devices")) describes one",

@@ -26,6 +26,9 @@ package final class Collector {
   /// Called when the broker accepts the connection.
   package var onConnected: (() -> Void)?
 
+  /// The URL of the connected broker; without a connection those of all.
+  package var endpoint: String { client.endpoint }
+
   /// What to ask once connected, and after messages; `nil` to publish nothing.
   package var questions: ShellyQuestions?
 
@@ -83,7 +86,9 @@ package final class Collector {
       if let questions { ask([questions.first]) }
       onConnected?()
     case .waiting(_, let reason):
-      if outcome == nil { end(.failed(reason)) }
+      // A broker that does not answer is asked again until the timeout.
+      let isSilent = !isConnected && client.trouble?.cause == .silent
+      if outcome == nil, !isSilent { end(.failed(reason)) }
     case .idle: loop.stop()
     case .connecting: break
     }
