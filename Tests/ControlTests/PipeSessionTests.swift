@@ -6,6 +6,7 @@ import Devices
 import JSON
 import JSONParsing
 import Testing
+import Values
 
 @Suite struct PipeSessionTests {
   /// A session, and a gateway with scripted replies.
@@ -36,6 +37,17 @@ import Testing
         + (line.map { #","line":\#($0)}"# } ?? "}")
     }
 
+    /// The flush of a key at the end of the input.
+    static func flush(_ key: String) -> String {
+      #"{"key":"\#(key)","flush":true,"id":"p-flush-\#(key)"}"#
+    }
+
+    /// The gateway's refusal of a request of the pipe itself, or the pipe's for a line.
+    static func unknownKey(_ id: String, line: Int, shown: Bool = false) -> String {
+      #"{"error":{"code":"unknown_key","message":"none","line":\#(line)},"id":\#(id)"#
+        + (shown ? #","line":\#(line)}"# : "}")
+    }
+
     mutating func requests() -> [String] {
       let text = String(decoding: session.requests, as: UTF8.self)
       session.removeRequests(session.requests.count)
@@ -60,7 +72,7 @@ import Testing
     pipe.session.finish()
     #expect(pipe.requests() == [], "flushed before it was known to be accepted")
     try pipe.hear("accepted", #""p-1""#)
-    #expect(pipe.requests() == [#"{"key":"lamp/level","flush":true}"#])
+    #expect(pipe.requests() == [Pipe.flush("lamp/level")])
     try pipe.hear(#"{"flushed":1,"id":null}"#)
     try pipe.hear("sending", #""p-1""#)
     #expect(!pipe.session.isDone)
@@ -223,12 +235,26 @@ import Testing
     }
     _ = pipe.requests()
     for key in ["a/x", "b/x"] { try pipe.hear("sent", #""p-1""#, key: key) }
-    #expect(pipe.requests() == [#"{"describe":"a/x"}"#, #"{"describe":"b/x"}"#])
+    #expect(
+      pipe.requests() == ["a/x", "b/x"].map { #"{"describe":"\#($0)","id":"p-scene-\#($0)"}"# }
+    )
     try pipe.hear(Self.description("a/x", confirms: false))
     try pipe.hear(Self.description("b/x", confirms: true))
     #expect(pipe.session.openChanges == 1)
     try pipe.hear("confirmed", #""p-1""#, key: "b/x")
     #expect(pipe.session.openChanges == 0)
+  }
+
+  @Test func `a scene's key that is gone after it was sent ends with an error`() throws {
+    var pipe = Pipe()
+    pipe.write("\n" + #"{"scene":"evening","wait":"confirmed"}"# + "\n")
+    try pipe.hear("accepted", #""p-2""#, key: "a/x")
+    try pipe.hear("sent", #""p-2""#, key: "a/x")
+    _ = pipe.results()
+    try pipe.hear(Pipe.unknownKey(#""p-scene-a/x""#, line: 3))
+    #expect(pipe.results() == [Pipe.unknownKey(#""p-2""#, line: 2, shown: true)])
+    #expect(pipe.session.openChanges == 0)
+    #expect(pipe.session.tally.refused == 1)
   }
 
   private static func description(_ key: String, confirms: Bool, id: String = "null") -> String {
@@ -273,6 +299,101 @@ import Testing
       ]
     )
     #expect(pipe.session.tally.failed == 1)
+  }
+
+  @Test func `a line that waits until its key has settled ends when the key disappears`() throws {
+    var pipe = Pipe()
+    pipe.write(#"{"key":"lamp/level","set":1}"# + "\n")
+    pipe.write(#"{"key":"lamp/level","set":2,"wait":"settled"}"# + "\n")
+    pipe.write(#"{"key":"lamp/level","set":3,"wait":"settled","id":"c"}"# + "\n")
+    let ids = [#""p-1""#, #""p-2""#, #""c""#]
+    for id in ids { try pipe.hear("accepted", id) }
+    for id in ids.dropLast() { try pipe.hear("superseded", id) }
+    try pipe.hear("cancelled", #""c""#)
+    _ = (pipe.requests(), pipe.results())
+    for line in 5...7 { try pipe.hear(Pipe.unknownKey(#""p-settling-lamp/level""#, line: line)) }
+    #expect(
+      pipe.results() == [
+        Pipe.unknownKey(#""p-2""#, line: 2, shown: true),
+        Pipe.unknownKey(#""c""#, line: 3, shown: true),
+      ]
+    )
+    #expect(pipe.session.openChanges == 0)
+    pipe.session.finish()
+    #expect(pipe.requests() == [Pipe.flush("lamp/level")])
+    #expect(!pipe.session.isDone)
+    try pipe.hear(Pipe.unknownKey(#""p-flush-lamp/level""#, line: 8))
+    #expect(pipe.session.isDone)
+    #expect(pipe.results() == [])
+    #expect(pipe.session.tally.refused == 2)
+  }
+
+  @Test func `the flush at the end of a key that is gone ends the pipe`() throws {
+    var pipe = Pipe()
+    pipe.write(#"{"key":"lamp/level","set":1,"wait":"sent"}"# + "\n")
+    pipe.session.finish()
+    try pipe.hear("accepted", #""p-1""#)
+    try pipe.hear("cancelled", #""p-1""#)
+    #expect(!pipe.session.isDone)
+    try pipe.hear(Pipe.unknownKey(#""p-flush-lamp/level""#, line: 2))
+    #expect(pipe.session.isDone)
+    let phases = ["accepted", "cancelled"]
+    #expect(pipe.results() == phases.map { Pipe.event($0, #""p-1""#, line: 1) })
+    #expect(pipe.session.tally.refused == 0)
+  }
+
+  @Test func `a change that another gateway accepted and lost ends with its line`() throws {
+    var pipe = Pipe()
+    pipe.write("\n" + #"{"key":"lamp/level","set":1,"wait":"sent"}"# + "\n")
+    try pipe.hear("accepted", #""p-2""#)
+    _ = pipe.results()
+    let lost = #"{"error":{"code":"unanswered","message":"ended","line":"#
+    try pipe.hear(lost + #"null},"id":"p-2"}"#)
+    #expect(pipe.results() == [lost + #"2},"id":"p-2","line":2}"#])
+    pipe.session.finish()
+    try pipe.hear(#"{"flushed":0,"id":"p-flush-lamp/level"}"#)
+    #expect(pipe.session.isDone)
+  }
+
+  // With a search of all open changes for each reply it takes minutes.
+  @Test(.timeLimit(.minutes(1)))
+  func `twenty thousand lines that wait for as many keys have settled in linear time`() {
+    var pipe = Pipe()
+    func key(_ number: Int) -> String { "lamp-\(number)/level" }
+    func hear(_ phase: Phase, _ number: Int) {
+      let event = EventObject(id: "\(number)", key: key(number), phase: phase, value: 1, at: "")
+      pipe.session.receive(.event(event, id: .string("p-\(number)")), line: [])
+    }
+    let lines = 1...20_000
+    for number in lines {
+      pipe.write(#"{"key":"\#(key(number))","set":1,"wait":"settled"}"# + "\n")
+      hear(.accepted, number)
+    }
+    #expect(pipe.session.openChanges == lines.count)
+    for number in lines {
+      hear(.sent, number)
+      let key = key(number)
+      let id = JSONValue.string("p-settling-\(key)")
+      let row = PropertyRow(
+        key: key,
+        deviceName: "Lamp",
+        kind: .boolean,
+        policy: .init(delay: .zero)
+      )
+      let target = TargetRow(
+        key: key,
+        target: 1,
+        actual: nil,
+        phase: .sent,
+        ageMilliseconds: 1
+      )
+      let replies: [ControlReply] = [
+        .described([row], id: id), .pending([], id: id), .targets([target], id: id),
+      ]
+      for reply in replies { pipe.session.receive(reply, line: []) }
+    }
+    #expect(pipe.session.openChanges == 0)
+    #expect(pipe.session.tally.sent == lines.count)
   }
 
   @Test func `memory is bounded by the changes in progress, for thousands of lines`() throws {

@@ -23,6 +23,7 @@ package struct PipeSession {
 
   /// A change whose outcome is not known yet.
   private struct Entry {
+    let id: JSONValue
     let line: Int
     /// The number that the gateway gives the line.
     let sentAs: Int
@@ -38,6 +39,9 @@ package struct PipeSession {
     var key: String?
     /// The newest event of the change.
     var last: EventObject?
+
+    /// Whether it sets a scene's key, and only a confirmation is missing.
+    var isUnconfirmedScene: Bool { isScene && wait == .confirmed && last?.phase == .sent }
   }
 
   /// Until when a change is followed.
@@ -55,6 +59,16 @@ package struct PipeSession {
     let key: String
   }
 
+  /// A request about one key that is no line of the input; its `id` says which.
+  private enum OwnRequest: String {
+    /// A question about a key whose changes wait until it has settled.
+    case settling
+    /// The question whether anything can confirm a scene's key.
+    case scene
+    /// A flush at the end of the input.
+    case flush
+  }
+
   /// Lines for the gateway.
   package private(set) var requests: [UInt8] = []
   /// Lines for standard output.
@@ -67,6 +81,8 @@ package struct PipeSession {
   private let idPrefix: String
   private var framer: LineFramer
   private var entries: [JSONValue: [Entry]] = [:]
+  /// The ids of the accepted changes in `entries`, by key.
+  private var openIDs: [String: Set<JSONValue>] = [:]
   private var queries: [Query] = []
   /// The number of the pipe's own flushes without a reply.
   private var ownFlushes = 0
@@ -78,7 +94,7 @@ package struct PipeSession {
   private var hasFlushed = false
   /// The keys of changes that wait until those have settled.
   private var settling: [String: Settling] = [:]
-  /// The number of lines that the gateway got beside those of the input, before its end.
+  /// The number of lines that the gateway got beside those of the input.
   private var ownLines = 0
   private var isWatching = false
 
@@ -124,7 +140,7 @@ package struct PipeSession {
   private mutating func flushIfReady() {
     guard hasEnded, !hasFlushed, unanswered == 0 else { return }
     hasFlushed = true
-    for key in changedKeys.sorted() { append(ControlRequest(.flush, key: key)) }
+    for key in changedKeys.sorted() { askOwn(ControlRequest(.flush, key: key), as: .flush) }
     ownFlushes = changedKeys.count
   }
 
@@ -155,6 +171,7 @@ package struct PipeSession {
       let isScene = request.operation == .scene
       entries[id, default: []].append(
         Entry(
+          id: id,
           line: number,
           sentAs: number + ownLines,
           wait: waitsUntilSettled ? .settled : wait == .confirmed ? .confirmed : .sent,
@@ -231,7 +248,12 @@ package struct PipeSession {
   package mutating func receive(_ reply: ControlReply, line: ArraySlice<UInt8>) {
     switch reply {
     case .event(let event, let id): receive(event, id: id ?? .string(event.id), line)
-    case .failure(let error, let id): receive(error, id: id, line)
+    case .failure(let error, let id):
+      if let (own, key) = ownRequest(of: id) {
+        receive(error, to: own, about: key)
+      } else {
+        receive(error, id: id, line)
+      }
     case .flushed, .cancelled:
       if !queries.isEmpty {
         let query = queries.removeFirst()
@@ -241,7 +263,9 @@ package struct PipeSession {
       }
     case .watched(let event, _): settle(event.key, reply)
     case .described(let rows, let id):
-      if let row = rows.first, row.confirmWithin == nil { endScenes(of: row.key) }
+      if let row = rows.first, row.confirmWithin == nil {
+        _ = removeChanges(of: row.key, where: \.isUnconfirmedScene)
+      }
       settle(settlingKey(of: id), reply)
     case .targets(_, let id), .pending(_, let id): settle(settlingKey(of: id), reply)
     case .recorded, .reloaded, .status, .logged, .devices, .words, .previewed: break
@@ -252,15 +276,37 @@ package struct PipeSession {
   private mutating func receive(_ error: ErrorReply, id: JSONValue?, _ line: ArraySlice<UInt8>) {
     tally.refused += 1
     let query = queries.firstIndex { $0.sentAs == error.line }
-    let open = entries.values.joined().first { $0.sentAs == error.line }
+    let change = query == nil ? refusedChange(id: id, sentAs: error.line) : nil
     var own = error
-    own.line = query.map { queries[$0].line } ?? open?.line ?? error.line
+    own.line = query.map { queries[$0].line } ?? change?.entry.line ?? error.line
     show(own == error ? line : ControlReply.failure(own, id: id).line[...], ofLine: own.line)
     if let query {
       queries.remove(at: query)
-    } else {
-      answered()
-      forget(id: id, line: own.line)
+    } else if let (entry, place) = change {
+      remove(place, of: entry.id)
+      if entry.key == nil { answered() }
+    }
+  }
+
+  /// Handles a refusal of a request of the pipe itself, whose key usually is gone.
+  ///
+  /// The changes that wait for the reply end: their lines get the error.
+  private mutating func receive(_ error: ErrorReply, to own: OwnRequest, about key: String) {
+    let ended: [Entry]
+    switch own {
+    case .settling:
+      settling[key] = nil
+      ended = removeChanges(of: key) { $0.wait == .settled }
+    case .scene: ended = removeChanges(of: key, where: \.isUnconfirmedScene)
+    case .flush:
+      ownFlushes -= 1
+      ended = []  // Their events end the changes.
+    }
+    for entry in ended {
+      tally.refused += 1
+      var error = error
+      error.line = entry.line
+      show(ControlReply.failure(error, id: entry.id).line[...], ofLine: entry.line)
     }
   }
 
@@ -271,7 +317,10 @@ package struct PipeSession {
     if let place { entries[id]?[place].last = event }
     switch event.phase {
     case .accepted:
-      if let place { entries[id]?[place].key = event.key }
+      if let place {
+        entries[id]?[place].key = event.key
+        openIDs[event.key, default: []].insert(id)
+      }
       if entry != nil { changedKeys.insert(event.key) }
       answered()
     case .rejected:
@@ -289,7 +338,7 @@ package struct PipeSession {
     case (.settled, .accepted): startSettling(event)
     case (.settled, .rejected): remove(place, of: id)
     case (.confirmed, .sent) where entry.isScene:
-      askOwn(ControlRequest(.describe, key: event.key))
+      askOwn(ControlRequest(.describe, key: event.key), as: .scene)
     case (_, .accepted), (_, .sending), (.confirmed, .sent), (.settled, _): break
     case (_, _): remove(place, of: id)
     }
@@ -326,20 +375,47 @@ package struct PipeSession {
     flushIfReady()
   }
 
-  private mutating func forget(id: JSONValue?, line: Int?) {
-    if let id, let place = entries[id]?.firstIndex(where: { $0.key == nil }) {
-      return remove(place, of: id)
-    }
-    guard let line, let id = entries.first(where: { $0.value.contains { $0.line == line } })?.key,
-      let place = entries[id]?.firstIndex(where: { $0.line == line })
-    else { return }
-    remove(place, of: id)
+  /// The change that a refusal is about, and its place among those with its id.
+  private func refusedChange(id: JSONValue?, sentAs: Int?) -> (entry: Entry, place: Int)? {
+    // A refusal without an id is of a line that the gateway did not read.
+    let open =
+      id.map { entries[$0] ?? [] }
+      ?? entries.values.first { $0.contains { $0.sentAs == sentAs } } ?? []
+    // A gateway that passed the line on to another one may not know its number.
+    let place =
+      open.firstIndex { $0.sentAs == sentAs } ?? open.firstIndex { $0.key == nil }
+      ?? open.indices.first
+    return place.map { (open[$0], $0) }
   }
 
   private mutating func remove(_ place: Int, of id: JSONValue) {
-    guard var open = entries[id] else { return }
-    open.remove(at: place)
+    guard var open = entries.removeValue(forKey: id) else { return }
+    let key = open.remove(at: place).key
+    replace(id, by: open, without: key)
+  }
+
+  /// Removes accepted changes of a key, and returns them in the order of their lines.
+  private mutating func removeChanges(
+    of key: String,
+    where isMeant: (Entry) -> Bool
+  ) -> [Entry] {
+    var removed: [Entry] = []
+    for id in openIDs[key] ?? [] {
+      let open = entries[id] ?? []
+      let ended = open.filter { $0.key == key && isMeant($0) }
+      guard !ended.isEmpty else { continue }
+      removed += ended
+      replace(id, by: open.filter { $0.key != key || !isMeant($0) }, without: key)
+    }
+    return removed.sorted { $0.line < $1.line }
+  }
+
+  /// Replaces the changes with an id after some of a key were removed.
+  private mutating func replace(_ id: JSONValue, by open: [Entry], without key: String?) {
     entries[id] = open.isEmpty ? nil : open
+    guard let key, !open.contains(where: { $0.key == key }) else { return }
+    openIDs[key]?.remove(id)
+    if openIDs[key]?.isEmpty == true { openIDs[key] = nil }
   }
 
   // MARK: - Until a key has settled
@@ -352,7 +428,9 @@ package struct PipeSession {
   }
 
   /// Sends a request that is no line of the input.
-  private mutating func askOwn(_ request: ControlRequest) {
+  private mutating func askOwn(_ request: ControlRequest, as own: OwnRequest? = nil) {
+    var request = request
+    if let own { request.id = "\(idPrefix)\(own.rawValue)-\(request.key)" }
     append(request)
     ownLines += 1
   }
@@ -366,18 +444,21 @@ package struct PipeSession {
     ask(settling[event.key]?.questions(describing: true) ?? [])
   }
 
-  private var settlingPrefix: String { "\(idPrefix)settling-" }
+  /// The request of the pipe itself that has this id, and its key.
+  private func ownRequest(of id: JSONValue?) -> (own: OwnRequest, key: String)? {
+    guard let text = id?.string, text.hasPrefix(idPrefix) else { return nil }
+    let parts = text.dropFirst(idPrefix.count).split(separator: "-", maxSplits: 1)
+    guard parts.count == 2, let own = OwnRequest(rawValue: String(parts[0])) else { return nil }
+    return (own, String(parts[1]))
+  }
 
   private func settlingKey(of id: JSONValue?) -> String? {
-    guard let text = id?.string, text.hasPrefix(settlingPrefix) else { return nil }
-    return String(text.dropFirst(settlingPrefix.count))
+    guard let (own, key) = ownRequest(of: id), own == .settling else { return nil }
+    return key
   }
 
   private mutating func ask(_ questions: [ControlRequest]) {
-    for var question in questions {
-      question.id = settlingPrefix + question.key
-      askOwn(question)
-    }
+    for question in questions { askOwn(question, as: .settling) }
   }
 
   private mutating func settle(_ key: String?, _ reply: ControlReply) {
@@ -385,36 +466,20 @@ package struct PipeSession {
     ask(settling[key]?.receive(reply) ?? [])
     guard let state = settling[key], state.isDone, let status = state.statuses[key] else { return }
     settling[key] = nil
-    endChanges(of: key, with: status.event) { $0.wait == .settled }
+    endSettled(key, with: status.event)
   }
 
-  /// Ends the changes of a scene that nothing can confirm.
-  private mutating func endScenes(of key: String) {
-    endChanges(of: key, with: nil) {
-      $0.isScene && $0.wait == .confirmed && $0.last?.phase == .sent
-    }
-  }
-
-  /// Ends changes of a key; those that did not end with `event` show it, which is another's.
-  private mutating func endChanges(
-    of key: String,
-    with event: EventObject?,
-    where isMeant: (Entry) -> Bool
-  ) {
+  /// Ends the changes that waited for a key; those that did not end with `event` show it, which is
+  /// another's.
+  private mutating func endSettled(_ key: String, with event: EventObject?) {
     var isOwn = false
-    for (id, open) in entries {
-      let ended = open.filter { $0.key == key && isMeant($0) }
-      guard !ended.isEmpty else { continue }
-      for entry in ended {
-        guard let event else { continue }
-        if event.id == entry.last?.id, event.phase == entry.last?.phase {
-          isOwn = true
-        } else {
-          show(event.bytes[...], ofLine: entry.line)
-        }
+    for entry in removeChanges(of: key, where: { $0.wait == .settled }) {
+      guard let event else { continue }
+      if event.id == entry.last?.id, event.phase == entry.last?.phase {
+        isOwn = true
+      } else {
+        show(event.bytes[...], ofLine: entry.line)
       }
-      let rest = open.filter { $0.key != key || !isMeant($0) }
-      entries[id] = rest.isEmpty ? nil : rest
     }
     // The failure of a change of this pipe is counted already.
     guard !isOwn, let phase = event?.phase, phase == .failed || phase == .expired else { return }
