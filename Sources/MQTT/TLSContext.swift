@@ -85,7 +85,9 @@ import COpenSSL
     else { return 0 }
     defer { unsafe CRYPTO_free(number, nil, 0) }
     let certificate = unsafe X509_STORE_CTX_get_current_cert(context)
-    guard unsafe X509_check_host(certificate, number, 0, UInt32(X509_CHECK_FLAG_NO_WILDCARDS), nil) == 1 else { return 0 }
+    guard
+      unsafe X509_check_host(certificate, number, 0, UInt32(X509_CHECK_FLAG_NO_WILDCARDS), nil) == 1
+    else { return 0 }
     unsafe X509_STORE_CTX_set_error(context, X509_V_OK)
     return 1
   }
