@@ -355,11 +355,7 @@ import Values
     #expect(pipe.session.isDone)
   }
 
-<<<<<<< HEAD
-  // With a search of all open changes for each reply it takes many minutes.
-=======
   // With a search of all open changes for each reply it takes minutes.
->>>>>>> fixpipe
   @Test(.timeLimit(.minutes(1)))
   func `twenty thousand lines that wait for as many keys have settled in linear time`() {
     var pipe = Pipe()
