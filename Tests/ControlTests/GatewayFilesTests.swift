@@ -37,7 +37,7 @@ struct GatewayFilesTests {
     #expect(found == strange)
   }
 
-  @Test func `a folder that is to be made belongs to the owner of the one above`() throws {
+  @Test func `a folder that must be made belongs to the owner of the one above`() throws {
     let folder = try makeFolder()
     defer { unsafe rmdir(folder) }
     #expect(GatewayFiles.owner(of: folder) == geteuid())

@@ -31,7 +31,7 @@ struct Delivery {
     var verdict = Verdict.none
   }
 
-  /// What has come on the state topics of the key.
+  /// The kind of reports that the key's state topics have brought.
   enum Reception: UInt8 {
     /// No report.
     case none
