@@ -4,18 +4,15 @@
 package import LastOut
 package import Values
 
-/// Bounds the work for suggestions: at most one search a second, and five at once after a pause.
+/// Bounds the work for suggestions: at most one search a second.
 ///
 /// An error that comes too early stays without a suggestion, unless it is the same as the last one:
 /// a repeated mistake gets the same answer.
 package struct SuggestionLimiter: Sendable {
   private static let interval = Duration.seconds(1)
-  /// How far searches may be ahead of one a second: a person makes several mistakes in a row.
-  private static let burst = Duration.seconds(4)
 
   /// The searches so far.
   package private(set) var searches: UInt64 = 0
-  /// When the next search would be due at one a second.
   private var next = Moment.zero
   private var last: (error: ValidationError, answer: ValidationError, registry: ObjectIdentifier)?
 
@@ -33,8 +30,8 @@ package struct SuggestionLimiter: Sendable {
     if let last, last.error == error, last.registry == ObjectIdentifier(registry) {
       return last.answer
     }
-    guard next <= now.advanced(by: Self.burst) else { return registry.listing(error) }
-    next = max(next, now).advanced(by: Self.interval)
+    guard next <= now else { return registry.listing(error) }
+    next = now.advanced(by: Self.interval)
     searches += 1
     let answer = registry.suggesting(error)
     last = (error, answer, ObjectIdentifier(registry))

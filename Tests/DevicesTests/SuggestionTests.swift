@@ -65,7 +65,7 @@ struct SuggestionTests {
     #expect(search.word == nil)
   }
 
-  @Test func `five searches are made at once, then one a second`() {
+  @Test func `one search a second is made, and a repeated question has the same answer`() {
     let registry = Registry([Device(id: "lamp", name: "", properties: [Property.of(.boolean)])])
     var limiter = SuggestionLimiter()
     func asked(_ id: String, at milliseconds: UInt64) -> String {
@@ -74,18 +74,14 @@ struct SuggestionTests {
       return limiter.suggesting(error, from: registry, at: now).description
     }
 
-    for number in 0..<5 {
-      let answer = "no device 'lamp\(number)'; did you mean 'lamp'?"
-      #expect(asked("lamp\(number)", at: 5_000) == answer)
-    }
-    #expect(asked("lmp", at: 5_999) == "no device 'lmp'")
-    // A repeated question has the same answer.
-    #expect(asked("lamp4", at: 5_999) == "no device 'lamp4'; did you mean 'lamp'?")
-    #expect(limiter.searches == 5)
-    #expect(asked("lmp", at: 6_000) == "no device 'lmp'; did you mean 'lamp'?")
-    #expect(limiter.searches == 6)
+    #expect(asked("lmp", at: 5_000) == "no device 'lmp'; did you mean 'lamp'?")
+    #expect(asked("lap", at: 5_999) == "no device 'lap'")
+    #expect(asked("lmp", at: 5_999) == "no device 'lmp'; did you mean 'lamp'?")
+    #expect(limiter.searches == 1)
+    #expect(asked("lap", at: 6_000) == "no device 'lap'; did you mean 'lamp'?")
+    #expect(limiter.searches == 2)
     for number in 0..<10_000 { _ = asked("x\(number)", at: 6_000 + UInt64(number)) }
-    #expect(limiter.searches == 15)
+    #expect(limiter.searches == 11)
   }
 
   @Test func `other errors need no search`() {

@@ -106,7 +106,7 @@ import Testing
     let client = try bench.client()
 
     for (line, said) in Self.lines {
-      // The gateway searches for a few suggestions only: a repeated mistake gets its own later.
+      // The gateway searches for one suggestion a second: a repeated mistake gets its own later.
       var wait = Wait()
       var reply = try client.ask(line)
       while !Self.reason(of: reply).contains(said), wait.remaining() != nil {

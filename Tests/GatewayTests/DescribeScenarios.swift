@@ -66,19 +66,6 @@ import Testing
     #expect(run.errors == "settle: no device or key 'lmp'; did you mean 'desk-lamp'?\n")
   }
 
-  @Test func `several mistakes in a row are each answered with what was meant`() throws {
-    let bench = try Bench.running(devices: DeviceText.lamp())
-    for (arguments, meant) in [
-      (["get", "lmp"], "desk-lamp"), (["set", "lamp/brightness", "3"], "desk-lamp"),
-      (["set", "desk-lamp/brightnes", "3"], "brightness"), (["devices", "desk-lmp"], "desk-lamp"),
-      (["wait", "desk-lap/brightness"], "desk-lamp"),
-    ] {
-      let run = try SettleRun(arguments, socketPath: bench.socketPath)
-      #expect(run.waitForExit() == 65)
-      #expect(run.errors.contains("; did you mean '\(meant)'?"), "\(arguments): \(run.errors)")
-    }
-  }
-
   @Test func `log shows the last commands of all properties`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(2, policy: "live"))
     let client = try bench.client()

@@ -74,7 +74,7 @@ import Testing
   @Test func `a misspelled key, value or word is answered with a suggestion`() throws {
     let house = try ExampleHouse(withGateway: true)
     for miss in Self.misses {
-      // The gateway searches for a few suggestions only: a repeated mistake gets its own later.
+      // The gateway searches for one suggestion a second: a repeated mistake gets its own later.
       var wait = Wait()
       var run: ExampleRun
       repeat {
