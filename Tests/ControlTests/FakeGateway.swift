@@ -17,7 +17,14 @@ final class FakeGateway: Sendable {
   init(answer: @escaping @Sendable (String) -> [String]?) throws {
     folder = try makeFolder()
     listener = try listen(at: "\(folder)/settle.sock")
-    try WorkerThread { [listener] in serve(listener, answer: answer) }.detach()
+    // The thread has a descriptor of its own: one that starts late must not accept for another
+    // listener that has the number by then.
+    let own = fcntl(listener, F_DUPFD_CLOEXEC, 0)
+    guard own >= 0 else { throw SystemCallFailed(call: "fcntl") }
+    try WorkerThread {
+      serve(own, answer: answer)
+      close(own)
+    }.detach()
   }
 
   deinit {
