@@ -21,6 +21,8 @@ struct PropertyFacts {
     static let isMember = Flags(rawValue: 1 << 7)
     static let isReported = Flags(rawValue: 1 << 8)
     static let hasForms = Flags(rawValue: 1 << 9)
+    static let isAhead = Flags(rawValue: 1 << 10)
+    static let isBehind = Flags(rawValue: 1 << 11)
   }
 
   // In this order and these sizes, the facts of a key take sixteen bytes.
@@ -78,6 +80,10 @@ struct PropertyFacts {
   var canConfirm: Bool { flags.contains(.canConfirm) }
   /// Whether ``Relations/excluded`` has keys.
   var hasExcluded: Bool { flags.contains(.hasExcluded) }
+  /// Whether ``Relations/behind`` has keys.
+  var isAhead: Bool { flags.contains(.isAhead) }
+  /// Whether ``Relations/ahead`` has keys.
+  var isBehind: Bool { flags.contains(.isBehind) }
   /// Whether commands wait until the device reports itself.
   var sleeps: Bool { flags.contains(.sleeps) }
   /// Whether the key stands for keys of other devices, each of which gets a command of its own.
@@ -97,6 +103,8 @@ struct PropertyFacts {
   /// Adds what follows from the property's relations and its device.
   mutating func relate(_ relations: Relations, of key: KeyIndex, in registry: Registry) {
     if !relations.excluded.isEmpty { flags.insert(.hasExcluded) }
+    if !relations.behind.isEmpty { flags.insert(.isAhead) }
+    if !relations.ahead.isEmpty { flags.insert(.isBehind) }
     if registry.sleeps(device) { flags.insert(.sleeps) }
     if registry.isGroup(device) { flags.insert(.isGroup) }
     if !registry.groups.isEmpty, !registry.groups.groups(of: key).isEmpty {

@@ -14,6 +14,11 @@ struct Relations {
   /// The keys whose commands may be sent in one message with those of this one, which is among them;
   /// empty for a property whose commands are sent alone.
   private(set) var mergeGroup: [KeyIndex] = []
+  /// The keys whose older commands leave before those of this one: those with an urgent value that
+  /// ends its commands and, for an action, the other actions of its device.
+  private(set) var ahead: [KeyIndex] = []
+  /// The keys that this one is ahead of.
+  private(set) var behind: [KeyIndex] = []
 
   /// The relations of all keys.
   static func all(in registry: Registry) -> LazyArray<Relations> {
@@ -30,8 +35,10 @@ struct Relations {
   ) {
     let definition = registry.definition(ofDevice: number)
     let (isRelated, merges) = (definition.isRelated, definition.pattern.merge)
-    guard isRelated || merges else { return }
     let keys = registry.indices(ofDevice: number).map { KeyIndex($0) }
+    let actions = keys.filter { registry.definition(of: $0).property.isAction }
+    for key in actions where actions.count > 1 { all[key].order(among: actions, key) }
+    guard isRelated || merges else { return }
     let groups = merges ? mergeGroups(of: keys, in: registry) : [:]
     for key in keys {
       if isRelated { all[key].relate(key, to: keys, in: registry) }
@@ -45,11 +52,21 @@ struct Relations {
     let property = registry.definition(of: key).property
     for otherKey in keys where otherKey != key {
       let other = registry.definition(of: otherKey).property
-      if Self.names(property.ends, other) { ends.append(otherKey) }
+      if Self.names(property.ends, other) {
+        ends.append(otherKey)
+        if !behind.contains(otherKey) { behind.append(otherKey) }
+      }
+      if Self.names(other.ends, property), !ahead.contains(otherKey) { ahead.append(otherKey) }
       if Self.names(property.excludes, other) || Self.names(other.excludes, property) {
         excluded.append(otherKey)
       }
     }
+  }
+
+  /// Presses of a device leave in their order, whichever of its actions they are of.
+  private mutating func order(among actions: [KeyIndex], _ key: KeyIndex) {
+    ahead = actions.filter { $0 != key }
+    behind = ahead
   }
 
   /// By command topic, the keys that share messages; where there is only one there is nothing to

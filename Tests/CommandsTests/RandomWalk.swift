@@ -204,7 +204,7 @@ struct RandomWalk: ~Copyable {
 
   private mutating func hear() {
     for event in machine.dispatcher.log.events where broken == nil {
-      broken = history.note(event)
+      broken = history.note(event, ending: machine.dispatcher.relations[event.key].ends)
     }
     machine.dispatcher.log.events.removeAll(keepingCapacity: true)
     machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
@@ -272,7 +272,8 @@ private struct History {
   var open: [UInt64: Phase] = [:]
   private var lastSending: [KeyIndex: UInt64] = [:]
 
-  mutating func note(_ event: CommandEvent) -> String? {
+  /// - Parameter ended: The keys whose values an urgent value of the event's key ends.
+  mutating func note(_ event: CommandEvent, ending ended: [KeyIndex]) -> String? {
     let name = "\(event.phase) of command \(event.number)"
     if event.isFinal, let caller = event.origin?.replyTo, owed.remove(caller) == nil {
       return "\(name): caller \(caller) got a second final event"
@@ -286,6 +287,10 @@ private struct History {
     case .sending:
       guard open[event.number] != nil else { return "\(name): it had ended" }
       guard event.number >= lastSending[event.key] ?? 0 else { return "\(name): older than before" }
+      let isUrgent = event.value == .text("off") || event.value == .text("STOP")
+      if isUrgent, ended.contains(where: { lastSending[$0] ?? 0 > event.number }) {
+        return "\(name): it follows a newer value that it would have ended"
+      }
       lastSending[event.key] = event.number
       open[event.number] = .sending
     case .sent:
@@ -311,7 +316,9 @@ extension CommandStateMachine {
       if let command = sendQueue[key] {
         ready += 1
         if !sendQueue.isOnline(key) { expiring += 1 }
-        if sendQueue.isDeviceOnline(dispatcher.facts[key].device), !delivery.isSending {
+        if sendQueue.isDeviceOnline(dispatcher.facts[key].device), !delivery.isSending,
+          !mustWait(key)
+        {
           inLane += 1
         }
         if command.isRepeated, dispatcher.queue.isPending(key) {
@@ -330,6 +337,17 @@ extension CommandStateMachine {
       ?? Self.difference("may expire", sendQueue.expiries.count, expiring)
       ?? Self.difference("unconfirmed", dispatcher.deliveries.confirmations.count, unconfirmed)
       ?? Self.difference("waiting for a state", waitingSteps.deadlines.count, waitingSteps.keyCount)
+  }
+
+  /// Whether an urgent value that ends those of `key` has not left for good.
+  private func mustWait(_ key: KeyIndex) -> Bool {
+    dispatcher.facts.keys.contains { other in
+      guard dispatcher.relations[other].ends.contains(key) else { return false }
+      let delivery = dispatcher.deliveries[other]
+      let isLeaving = delivery.isSending && delivery.inFlight?.command.isUrgent == true
+      return dispatcher.sendQueue[other]?.isUrgent == true
+        || isLeaving && !dispatcher.facts[other].isAction
+    }
   }
 
   private static func difference(_ what: String, _ count: Int, _ found: Int) -> String? {

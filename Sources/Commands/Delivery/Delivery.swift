@@ -105,6 +105,9 @@ struct Delivery {
     return replaced
   }
 
+  /// A command has left that must not be followed by another attempt of the one in flight.
+  mutating func overtake() { inFlight?.isOvertaken = true }
+
   /// Ends what is in flight or arriving, whatever the device will show of it.
   ///
   /// A command that the broker has not acknowledged stays in flight, silently, until it has.

@@ -115,7 +115,9 @@ struct DeliveryTable {
   ) -> Delivery.Verdict {
     guard let flight = deliveries[key].inFlight else { return .none }
     deliveries[key].miss()
-    guard mayRetry, isResponsive[device], flight.command.retries < confirmation.retries else {
+    guard mayRetry, isResponsive[device], !flight.isOvertaken,
+      flight.command.retries < confirmation.retries
+    else {
       isResponsive[device] = false
       let within = confirmation.within + flight.transitionTime
       let reason = "not confirmed within \(DurationText.text(within))\(remark(on: key))"

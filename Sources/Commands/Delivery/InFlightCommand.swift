@@ -20,6 +20,9 @@ struct InFlightCommand {
   var isShown = false
   /// The device has accepted the value already, while the stage is still `sending`.
   var isAccepted = false
+  /// Whether it is not sent again for want of a confirmation: a command that was to leave after it
+  /// has left.
+  var isOvertaken = false
   /// Why the device refused the value, while the stage is still `sending`.
   var refusal: String?
   /// Whether it ended while the stage was `sending`: nothing of it is emitted any more.

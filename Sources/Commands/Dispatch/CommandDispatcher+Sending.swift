@@ -162,6 +162,9 @@ extension CommandDispatcher {
         emit(.superseded, of: replaced, reason: Delivery.newerValue, for: key, at: now)
       }
       emit(.sending, of: command, for: key, at: now)
+      for other in relations[key].ahead where facts[key].isBehind && !facts[key].isAction {
+        deliveries.update(other) { $0.overtake() }
+      }
     }
     log.statistics.published += 1
     return CommandPublish(

@@ -8,7 +8,8 @@ package import LastOut
 ///
 /// It decides which key is next, and which command has waited too long. A command waits in the lane
 /// of its device, unless something keeps it out: the broker or the device is offline, the broker has
-/// not acknowledged the key's previous command, or the key is withheld. While the broker or the
+/// not acknowledged the key's previous command, an older command of a related key is to leave first,
+/// or the key is withheld. While the broker or the
 /// device is offline its time to live runs.
 package struct SendQueue {
   /// What keeps the command of one key out of its lane, beside an offline broker or device.
@@ -17,6 +18,8 @@ package struct SendQueue {
     var hasRepetition = false
     /// The broker has not acknowledged the previous command.
     var awaitsAcknowledgement = false
+    /// That one is urgent, and is sent again if the connection is lost.
+    var isUrgent = false
     /// Nothing of the key may be sent.
     var isWithheld = false
     /// An urgent command may be sent although the key is withheld.
@@ -110,12 +113,35 @@ package struct SendQueue {
 
   /// Whether nothing of a key can be sent now that is not urgent, whatever its device does.
   func isBlocked(_ key: KeyIndex) -> Bool {
-    holds[key].awaitsAcknowledgement || holds[key].isWithheld
+    holds[key].awaitsAcknowledgement || holds[key].isWithheld || isBehind(key)
+  }
+
+  /// Whether the newest command of `key` must not leave yet: an older one of a related key waits, or
+  /// may have to be sent again.
+  ///
+  /// What is urgent and waits is older than everything that it ends, which would be gone otherwise.
+  private func isBehind(_ key: KeyIndex) -> Bool {
+    guard facts[key].isBehind else { return false }
+    let isAction = facts[key].isAction
+    return relations[key].ahead.contains { other in
+      if isAction, facts[other].isAction {
+        return commands[other] != nil && number(other) < number(key)
+      }
+      return holds[other].isUrgent || commands[other]?.isUrgent ?? false
+    }
+  }
+
+  /// Puts the commands where they belong that wait for those of `key`.
+  private mutating func placeBehind(_ key: KeyIndex) {
+    guard facts[key].isAhead else { return }
+    for other in relations[key].behind { place(other) }
   }
 
   /// Whether the command of `key` waits for its device alone, which is offline or asleep.
   func waitsForDevice(_ key: KeyIndex) -> Bool {
-    guard let command = commands[key], !holds[key].blocks(command) else { return false }
+    guard let command = commands[key], !holds[key].blocks(command), !isBehind(key) else {
+      return false
+    }
     return !isDeviceOnline(facts[key].device) || isAsleep(key)
   }
 
@@ -125,7 +151,7 @@ package struct SendQueue {
     let group = relations[lead].mergeGroup
     guard !group.isEmpty else { return [lead] }
     return group.filter {
-      $0 == lead || !(holds[$0].awaitsAcknowledgement || holds[$0].isWithheld)
+      $0 == lead || !isBlocked($0)
     }
   }
 
@@ -157,6 +183,7 @@ package struct SendQueue {
     }
     commands[key] = command
     holds[key].hasRepetition = command.isRepeated
+    placeBehind(key)
     return place(key)
   }
 
@@ -173,6 +200,7 @@ package struct SendQueue {
       commands[key] = next
       place(key)
     }
+    placeBehind(key)
     return command
   }
 
@@ -191,7 +219,10 @@ package struct SendQueue {
   mutating func dequeue(_ keys: [KeyIndex], for group: KeyIndex? = nil, at now: Moment) -> [Command]
   {
     // First, so that an action behind one of them does not join its lane.
-    for key in keys { holds[key].awaitsAcknowledgement = true }
+    for key in keys {
+      holds[key].awaitsAcknowledgement = true
+      holds[key].isUrgent = !facts[key].isAction && commands[key]?.isUrgent ?? false
+    }
     let commands = keys.compactMap { remove($0) }
     if let lead = keys.first {
       let isPlain = commands.allSatisfy { !$0.isRepeated && $0.transitionTime == .zero }
@@ -251,8 +282,10 @@ package struct SendQueue {
   mutating func acknowledge(_ key: KeyIndex) {
     guard holds[key].awaitsAcknowledgement else { return }
     holds[key].awaitsAcknowledgement = false
+    holds[key].isUrgent = false
     unacknowledgedCount -= 1
     place(key)
+    placeBehind(key)
   }
 
   /// Sends nothing of `key` until ``release(_:)``; with `exceptUrgent`, nothing but an urgent value.
@@ -322,7 +355,7 @@ package struct SendQueue {
       expiries.set(key, at: command.change.expiresAt)
     }
     let device = facts[key].device
-    if isDeviceOnline(device), !isAsleep, !holds[key].blocks(command) {
+    if isDeviceOnline(device), !isAsleep, !holds[key].blocks(command), !isBehind(key) {
       lanes.add(key, device: device, isUrgent: command.isUrgent)
     } else {
       lanes.remove(key, device: device)
