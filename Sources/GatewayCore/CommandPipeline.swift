@@ -118,13 +118,17 @@ package struct CommandPipeline: ~Copyable {
   /// order, and an urgent member must not end the others of its message.
   ///
   /// - Throws: When there is no room for all of them, when a person holds one, or when one could not
-  ///   be kept through a crash.
+  ///   be kept through a crash; of a group, when that is so of every member.
   mutating func ordered(
     _ values: [(key: KeyIndex, value: Value)],
     from origin: ChangeOrigin?,
+    apartFrom elsewhere: DevicesElsewhere,
     at now: Moment
   ) throws(ValidationError) -> [(key: KeyIndex, value: Value)] {
     try commands.holds.check(values, from: origin, in: commands.dispatcher, at: now)
+    for (key, value) in values where commands.isGroup(key) {
+      try checkMembers(of: key, take: value, from: origin, apartFrom: elsewhere, at: now)
+    }
     var urgent: [(key: KeyIndex, value: Value)] = []
     var others: [(key: KeyIndex, value: Value)] = []
     for (key, value) in values {
@@ -142,6 +146,34 @@ package struct CommandPipeline: ~Copyable {
       if let refusal = refusal(.set(value), of: key, at: now) { throw refusal }
     }
     return ordered
+  }
+
+  /// Checks that one member of a group at least takes a value.
+  ///
+  /// - Throws: Why the first one does not, if none does.
+  private mutating func checkMembers(
+    of group: KeyIndex,
+    take value: Value,
+    from origin: ChangeOrigin?,
+    apartFrom elsewhere: DevicesElsewhere,
+    at now: Moment
+  ) throws(ValidationError) {
+    var first: ValidationError?
+    for member in commands.registry.groups.members(of: group) {
+      if elsewhere.contains(commands.registry.device(of: member)) { return }
+      do throws(ValidationError) {
+        commands.migrate(member, at: now)
+        let change = try commands.memberChange(.set(value), for: member)
+        try commands.holds.check(change, of: member, from: origin, in: commands.dispatcher, at: now)
+        if let refusal = refusal(change, of: member, at: now) { throw refusal }
+        return
+      } catch {
+        first = first ?? error
+      }
+    }
+    if let first {
+      throw .inProperty(commands.registry.definition(of: group).property.id, first)
+    }
   }
 
   /// Ends the quiet period of `key` now, or drops what waits for it, and records that; `false` when

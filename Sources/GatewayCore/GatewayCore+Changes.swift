@@ -67,7 +67,7 @@ extension GatewayCore {
     _ options: ChangeOptions
   ) throws(ValidationError) {
     pipeline.commands.advance(to: now)  // What is due makes room.
-    let ordered = try pipeline.ordered(values, from: options.origin, at: now)
+    let ordered = try ordered(values, options, at: now)
     for (key, value) in ordered {
       try checkFeedback(.set(value), of: key, receivedOn: topic(), at: now)
     }
@@ -83,8 +83,19 @@ extension GatewayCore {
     _ options: ChangeOptions
   ) throws(ValidationError) {
     pipeline.commands.advance(to: now)  // What is due makes room.
-    let ordered = try pipeline.ordered(values, from: options.origin, at: now)
+    let ordered = try ordered(values, options, at: now)
     try accept(ordered, at: now, options)
+  }
+
+  /// The values in the order in which they are accepted.
+  ///
+  /// - Throws: Why they are rejected.
+  private mutating func ordered(
+    _ values: [(key: KeyIndex, value: Value)],
+    _ options: ChangeOptions,
+    at now: Moment
+  ) throws(ValidationError) -> [(key: KeyIndex, value: Value)] {
+    try pipeline.ordered(values, from: options.origin, apartFrom: elsewhere, at: now)
   }
 
   /// Accepts values that may be accepted.

@@ -212,6 +212,43 @@ import Values
     }
   }
 
+  @Test func `several values of a group are accepted all or none`() throws {
+    let rule = HoldRule(duration: .seconds(60), hands: ["panel"])
+    var bench = Self.house(Self.lamp("a", hold: rule), Self.lamp("b", hold: rule))
+    let panel = ChangeOptions(origin: ChangeOrigin(source: "panel"))
+    for key in ["a/level", "b/level"] {
+      let index = try bench.core.registry.index(of: key)
+      try bench.core.change(.set(.number(10)), of: index, at: bench.now, panel)
+    }
+    _ = Self.events(&bench)
+    let (power, level) = (
+      try bench.core.registry.index(of: "all/power"), try bench.core.registry.index(of: "all/level")
+    )
+    #expect(throws: ValidationError.inProperty("level", .held(by: "panel"))) {
+      try bench.core.change(
+        [(power, .boolean(true)), (level, .number(40))],
+        at: bench.now,
+        ChangeOptions(origin: ChangeOrigin(source: "night"))
+      )
+    }
+    #expect(Self.events(&bench) == [])
+    #expect(try Self.status("a/power", of: bench).target == nil)
+    // Where one member takes the value, the others reject it for themselves.
+    bench.pass(59_000)
+    let b = try bench.core.registry.index(of: "b/level")
+    try bench.core.change(.set(.number(20)), of: b, at: bench.now, panel)
+    bench.pass(2000)
+    _ = Self.events(&bench)
+    try bench.core.change(
+      [(power, .boolean(true)), (level, .number(40))],
+      at: bench.now,
+      ChangeOptions(origin: ChangeOrigin(source: "night"))
+    )
+    #expect(try Self.status("a/power", of: bench).target == .boolean(true))
+    #expect(try Self.status("a/level", of: bench).target == .number(40))
+    #expect(try Self.status("b/level", of: bench).target == .number(20))
+  }
+
   @Test func `a group of which one member has the value and others reject it fails`() {
     var commands = GroupCommands()
     let now = Moment(nanoseconds: 1)
