@@ -85,7 +85,8 @@ extension CommandStateMachine {
       expiresAt: options.ttl.map { now.advanced(by: $0) }
         ?? dispatcher.facts[key].expiry(from: now),
       origin: options.origin,
-      members: options.members
+      members: options.members,
+      rides: options.rides
     )
     dispatcher.log.emitAccepted(
       change,
@@ -106,7 +107,7 @@ extension CommandStateMachine {
       )
     }
     dispatcher.enqueue(consume change, for: key, at: now, delay: delay)
-    if dispatcher.facts[key].hasExcluded { endExcluded(by: key, at: now) }
+    if dispatcher.facts[key].endsOthers { endOthers(by: value, of: key, at: now) }
     dispatcher.setTarget(value, of: key)
     dispatcher.settleReady(at: now)
     if options.skipsQuiet { dispatcher.flush(key, at: now) }
@@ -128,6 +129,7 @@ extension CommandStateMachine {
     dispatcher.queue.restartInterval(of: key, at: now)
     dispatcher.abandon(key, as: .cancelled, reason: Self.urgent, at: now)
     endRelated(to: key, isUrgent: true, at: now)
+    endContradicting(change.value, of: key, at: now)
     dispatcher.setTarget(change.value, of: key)
     dispatcher.makeReady(Command(change: change, isUrgent: true), for: key, at: now)
   }

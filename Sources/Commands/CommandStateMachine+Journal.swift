@@ -49,6 +49,7 @@ extension CommandStateMachine {
     dispatcher.setTarget(value, of: key)
     let isUrgent = dispatcher.isUrgent(value, of: key)
     endRelated(to: key, among: ended, isUrgent: isUrgent, at: now)
+    endContradicting(value, of: key, among: ended, at: now)
     let number = change.number
     if settles, !isUrgent {
       dispatcher.enqueue(change, for: key, at: now)

@@ -31,6 +31,13 @@ extension CommandStateMachine {
     endExcluded(by: key, among: keys, at: now)
   }
 
+  /// Ends the commands of other keys that a value ends that is not urgent.
+  @inline(never)
+  mutating func endOthers(by value: Value, of key: KeyIndex, at now: Moment) {
+    endExcluded(by: key, at: now)
+    endContradicting(value, of: key, at: now)
+  }
+
   /// Of keys that exclude each other the newer keeps its value.
   mutating func endExcluded(by key: KeyIndex, among keys: [KeyIndex]? = nil, at now: Moment) {
     guard dispatcher.facts[key].hasExcluded else { return }
@@ -42,6 +49,7 @@ extension CommandStateMachine {
 
   /// Someone set a value at the device: if it is urgent, the commands that it ends are over.
   mutating func endOthersByHand(_ value: Value, of key: KeyIndex, at now: Moment) {
+    endContradictingByHand(value, of: key, at: now)
     guard dispatcher.isUrgent(value, of: key) else { return }
     for other in dispatcher.relations[key].ends {
       dispatcher.endRepetition(of: other, reason: Delivery.changedByHand, at: now)

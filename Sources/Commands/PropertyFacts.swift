@@ -23,6 +23,7 @@ struct PropertyFacts {
     static let hasForms = Flags(rawValue: 1 << 9)
     static let isAhead = Flags(rawValue: 1 << 10)
     static let isBehind = Flags(rawValue: 1 << 11)
+    static let hasImplications = Flags(rawValue: 1 << 12)
   }
 
   // In this order and these sizes, the facts of a key take sixteen bytes.
@@ -80,6 +81,10 @@ struct PropertyFacts {
   var canConfirm: Bool { flags.contains(.canConfirm) }
   /// Whether ``Relations/excluded`` has keys.
   var hasExcluded: Bool { flags.contains(.hasExcluded) }
+  /// Whether values of the key imply one of another key, or the other way round.
+  var hasImplications: Bool { flags.contains(.hasImplications) }
+  /// Whether a new value ends commands of other keys.
+  var endsOthers: Bool { !flags.isDisjoint(with: [.hasExcluded, .hasImplications]) }
   /// Whether ``Relations/behind`` has keys.
   var isAhead: Bool { flags.contains(.isAhead) }
   /// Whether ``Relations/ahead`` has keys.
@@ -103,6 +108,7 @@ struct PropertyFacts {
   /// Adds what follows from the property's relations and its device.
   mutating func relate(_ relations: Relations, of key: KeyIndex, in registry: Registry) {
     if !relations.excluded.isEmpty { flags.insert(.hasExcluded) }
+    if !relations.implied.isEmpty || !relations.implying.isEmpty { flags.insert(.hasImplications) }
     if !relations.behind.isEmpty { flags.insert(.isAhead) }
     if !relations.ahead.isEmpty { flags.insert(.isBehind) }
     if registry.sleeps(device) { flags.insert(.sleeps) }

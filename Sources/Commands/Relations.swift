@@ -19,6 +19,10 @@ struct Relations {
   private(set) var ahead: [KeyIndex] = []
   /// The keys that this one is ahead of.
   private(set) var behind: [KeyIndex] = []
+  /// The keys that take a value when one of this key is sent.
+  private(set) var implied: [ImpliedValue] = []
+  /// The keys that, when one of their values is sent, make this one take a value.
+  private(set) var implying: [ImpliedValue] = []
 
   /// The relations of all keys.
   static func all(in registry: Registry) -> LazyArray<Relations> {
@@ -57,6 +61,12 @@ struct Relations {
         if !behind.contains(otherKey) { behind.append(otherKey) }
       }
       if Self.names(other.ends, property), !ahead.contains(otherKey) { ahead.append(otherKey) }
+      for implication in property.implies where Self.names([implication.property], other) {
+        implied.append(ImpliedValue(key: otherKey, value: implication.value))
+      }
+      for implication in other.implies where Self.names([implication.property], property) {
+        implying.append(ImpliedValue(key: otherKey, value: implication.value))
+      }
       if Self.names(property.excludes, other) || Self.names(other.excludes, property) {
         excluded.append(otherKey)
       }

@@ -104,9 +104,11 @@ extension GatewayCore {
     at now: Moment,
     _ options: ChangeOptions
   ) throws(ValidationError) {
-    let settling = options.settling
+    var settling = options.settling
     let longest = options.isJoint ? longestDelay(of: values.map(\.key)) : nil
-    for (key, value) in values {
+    for (place, rides) in pipeline.commands.stating(values) {
+      let (key, value) = values[place]
+      settling.rides = rides
       let delay = longest.flatMap {
         registry.definition(of: key).property.policy.delay < $0 ? $0 : nil
       }
@@ -131,13 +133,14 @@ extension GatewayCore {
     at now: Moment,
     _ options: ChangeOptions
   ) -> [ValidationError?] {
-    var results: [ValidationError?] = []
-    for (key, value) in values {
+    var settling = options.settling
+    var results: [ValidationError?] = Array(repeating: nil, count: values.count)
+    for (place, rides) in pipeline.commands.stating(values) {
+      settling.rides = rides
       do throws(ValidationError) {
-        try change(.set(value), of: key, at: now, options.settling)
-        results.append(nil)
+        try change(.set(values[place].value), of: values[place].key, at: now, settling)
       } catch {
-        results.append(error)
+        results[place] = error
       }
     }
     skipQuiet(of: values, at: now, options)

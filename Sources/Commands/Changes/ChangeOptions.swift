@@ -16,6 +16,9 @@ package struct ChangeOptions: Sendable {
   package var skipsQuiet = false
   /// Whether values that are accepted together wait for the longest of their quiet periods.
   package var isJoint = false
+  /// Whether the value contradicts another one of the same change, see
+  /// ``CommandStateMachine/stating(_:)``.
+  package var rides = false
 
   package init(
     origin: ChangeOrigin? = nil,

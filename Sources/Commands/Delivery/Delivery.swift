@@ -64,13 +64,16 @@ struct Delivery {
   private(set) var inFlight: InFlightCommand?
   /// What the device has accepted and may still be moving to; `nil` while a command is in flight.
   private(set) var arriving: Value?
+  /// What a command of another key makes the device take, until it reports that, or something else
+  /// once that command has ended.
+  private(set) var implied: Value?
   private(set) var transition = Transition()
   private(set) var reception = Reception.none
 
   /// What the device will have if nothing else happens, as far as that is known.
   var expected: Value? {
     if let inFlight, !inFlight.isEnded { return inFlight.command.value }
-    return arriving ?? lastSent ?? actual
+    return implied ?? arriving ?? lastSent ?? actual
   }
 
   /// Whether the broker owes an acknowledgement.
@@ -81,7 +84,7 @@ struct Delivery {
 
   /// Whether the device has `value` and is not moving away from it.
   func shows(_ value: Value, _ property: borrowing Property) -> Bool {
-    guard let actual, inFlight == nil, !transition.isOpen else { return false }
+    guard let actual, inFlight == nil, implied == nil, !transition.isOpen else { return false }
     return property.isSameOnWire(actual, value)
   }
 
@@ -102,8 +105,15 @@ struct Delivery {
     if let arriving = arriving.take() { transition.pass(arriving) }
     transition.begin(from: actual)
     inFlight = command
+    implied = nil
     return replaced
   }
+
+  /// A command of another key was sent that makes the device take `value`.
+  mutating func imply(_ value: Value) { implied = value }
+
+  /// That command failed.
+  mutating func endImplication() { implied = nil }
 
   /// A command has left that must not be followed by another attempt of the one in flight.
   mutating func overtake() { inFlight?.isOvertaken = true }
@@ -182,17 +192,20 @@ struct Delivery {
   /// Takes a report of the device: `value`, which is `wire` on the wire.
   ///
   /// `repetition` is the command that waits to be repeated, if one does: the attempt before may
-  /// have reached the device. The verdict is about that one then.
+  /// have reached the device. The verdict is about that one then. `isImplied` states whether a command
+  /// of another key is on its way that implies a value of this one.
   mutating func report(
     _ value: Value,
     _ wire: JSONValue,
     repetition: Command?,
+    isImplied: Bool = false,
     _ property: borrowing Property
   ) -> Report {
     var report = Report(isNew: actual != value || !reception.isHeard)
     reception = .readable
     actual = value
     lastSent = nil
+    if let implied, !isImplied || property.isSameOnWire(implied, value) { self.implied = nil }
     if let repetition {
       resolve(repetition: repetition, value, wire, property, &report)
     } else if inFlight != nil {

@@ -86,8 +86,9 @@ extension CommandDispatcher {
     let property = registry.definition(of: key).property
     guard let value = property.value(fromWire: wire) else { return nil }
     let repetition = sendQueue.hasRepetition(key) ? sendQueue[key] : nil
+    let isImplied = isBeingImplied(key)
     let report = deliveries.update(key) {
-      $0.report(value, wire, repetition: repetition, property)
+      $0.report(value, wire, repetition: repetition, isImplied: isImplied, property)
     }
     if report.isNew { log.statuses.recordReport(for: key, at: now) }
     if repetition != nil, case .ended = report.verdict { _ = sendQueue.remove(key) }
@@ -153,6 +154,9 @@ extension CommandDispatcher {
     case .none: break
     case .ended(let command, let phase, let reason):
       sendQueue.ended(key, isConfirmed: phase == .confirmed, at: now)
+      if phase == .failed, facts[key].hasImplications {
+        for other in relations[key].implied { deliveries.update(other.key) { $0.endImplication() } }
+      }
       emit(phase, of: command, reason: reason, for: key, at: now)
     case .repeated(let command):
       sendQueue.ended(key, isConfirmed: false, at: now)

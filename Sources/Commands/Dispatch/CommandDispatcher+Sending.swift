@@ -118,8 +118,15 @@ extension CommandDispatcher {
 
   /// Whether the device is online and known to have `value` already.
   func deviceHas(_ value: Value, _ key: KeyIndex) -> Bool {
-    sendQueue.isOnline(key) && !isAction(key) && !registry.definition(of: key).property.always
-      && deliveries[key].shows(value, registry.definition(of: key).property)
+    guard sendQueue.isOnline(key), !isAction(key), !registry.definition(of: key).property.always
+    else { return false }
+    return shows(value, key) && !(facts[key].hasImplications && hasRider(key))
+  }
+
+  /// Whether the device shows `value`, and what that implies.
+  func shows(_ value: Value, _ key: KeyIndex) -> Bool {
+    deliveries[key].shows(value, registry.definition(of: key).property)
+      && (!facts[key].hasImplications || showsImplied(by: value, of: key))
   }
 
   // MARK: - To the broker
@@ -166,6 +173,7 @@ extension CommandDispatcher {
         deliveries.update(other) { $0.overtake() }
       }
     }
+    imply(by: keys, commands, at: now)
     log.statistics.published += 1
     return CommandPublish(
       commands,

@@ -206,7 +206,6 @@ struct GroupMessage {
       return isSame ? .settling : .apart
     }
     guard !dispatcher.sendQueue.hasCommand(member) else { return .apart }
-    let property = dispatcher.registry.definition(of: member).property
-    return dispatcher.deliveries[member].shows(change.value, property) ? .shown : .apart
+    return dispatcher.shows(change.value, member) ? .shown : .apart
   }
 }

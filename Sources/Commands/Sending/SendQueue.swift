@@ -26,7 +26,7 @@ package struct SendQueue {
     var exceptsUrgent = false
 
     func blocks(_ command: borrowing Command) -> Bool {
-      if awaitsAcknowledgement { return true }
+      if awaitsAcknowledgement || command.change.rides { return true }
       guard isWithheld else { return false }
       // An urgent command that was sent once may be repeated, whatever it waited for then.
       return !(command.isUrgent && (exceptsUrgent || command.isRepeated))

@@ -1,0 +1,200 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+package import LastOut
+package import Values
+
+/// What a property takes when a value of another one is sent, see ``Property/implies``: a brightness
+/// turns its lamp on.
+struct ImpliedValue {
+  /// The other key of the two.
+  let key: KeyIndex
+  /// What all values imply but the number 0, which implies the opposite.
+  let value: Value
+
+  /// What `sent` makes the implied property take; `nil` if that is anything but ``value``.
+  func implied(by sent: Value) -> Value? {
+    guard sent == .number(0) else { return value }
+    if case .boolean(let isOn) = value { return .boolean(!isOn) }
+    return nil
+  }
+
+  /// Whether the implied property can have `stated` once `sent` has been sent.
+  func agrees(_ sent: Value, with stated: Value) -> Bool {
+    sent == .number(0) ? stated != value : stated == value
+  }
+}
+
+/// Rules between properties of which a value of one makes another one take a value.
+extension CommandStateMachine {
+  /// Ends the commands that imply otherwise than a new value of `key`, or that it implies otherwise
+  /// than, whatever they wait for; those of the same change ride with it. Of `keys` alone, if given.
+  mutating func endContradicting(
+    _ value: Value,
+    of key: KeyIndex,
+    among keys: [KeyIndex]? = nil,
+    at now: Moment
+  ) {
+    let relations = dispatcher.relations[key]
+    guard !relations.implied.isEmpty || !relations.implying.isEmpty else { return }
+    let reason = dispatcher.name(value, of: key)
+    for other in relations.implying where keys?.contains(other.key) ?? true {
+      end(other.key, because: reason, at: now) { change in
+        let isSameChange = change.rides && change.acceptedAt == now
+        return !isSameChange && !other.agrees(change.value, with: value)
+      }
+    }
+    for other in relations.implied where keys?.contains(other.key) ?? true {
+      end(other.key, because: reason, at: now) { !other.agrees(value, with: $0.value) }
+    }
+  }
+
+  /// Ends the commands of `key` that `isOver` chooses, in flight or not, and with them steps, of which
+  /// the value is not known.
+  private mutating func end(
+    _ key: KeyIndex,
+    because reason: String,
+    at now: Moment,
+    where isOver: (PendingChange) -> Bool
+  ) {
+    waitingSteps.end(key, as: .superseded, reason: reason, in: &dispatcher.log, at: now)
+    dispatcher.end(key, because: reason, at: now, where: isOver)
+  }
+
+  /// Someone set a value at the device: commands that imply otherwise are not repeated, and those that
+  /// are held for the device have ended.
+  mutating func endContradictingByHand(_ value: Value, of key: KeyIndex, at now: Moment) {
+    for other in dispatcher.relations[key].implying {
+      dispatcher.endHeld(other, contradicting: value, at: now)
+    }
+  }
+
+  /// The places of one change's values in an order in which a stated value wins over one that others
+  /// imply, and which of them contradict one: those are sent in its message or not at all.
+  package func stating(
+    _ values: [(key: KeyIndex, value: Value)]
+  ) -> [(place: Int, rides: Bool)] {
+    var implying: [(place: Int, rides: Bool)] = []
+    var others: [(place: Int, rides: Bool)] = []
+    for (place, (key, value)) in values.enumerated() {
+      let implied = dispatcher.relations[sample(of: key)].implied
+      guard !implied.isEmpty else {
+        others.append((place, false))
+        continue
+      }
+      let rides = implied.contains { implied in
+        values.contains {
+          sample(of: $0.key) == implied.key && !implied.agrees(value, with: $0.value)
+        }
+      }
+      implying.append((place, rides))
+    }
+    return implying + others
+  }
+
+  /// A group's key has no relations; its members' have the same.
+  private func sample(of key: KeyIndex) -> KeyIndex {
+    isGroup(key) ? registry.groups.members(of: key).first ?? key : key
+  }
+}
+
+extension CommandDispatcher {
+  /// A value with the name of its property, such as `power off`.
+  func name(_ value: Value, of key: KeyIndex) -> String {
+    let text = if case .boolean(let isOn) = value { isOn ? "on" : "off" } else { value.bareText }
+    return "\(registry.definition(of: key).property.id) \(text)"
+  }
+
+  /// What a command that waits makes `key` take, if it has none of its own; the newest wins.
+  func waitingImplication(of key: KeyIndex) -> Value? {
+    var newest: (number: UInt64, value: Value?)?
+    for other in relations[key].implying {
+      guard let change = queue.pending(other.key)?.value ?? sendQueue[other.key]?.change,
+        !change.rides, change.number >= newest?.number ?? 0
+      else { continue }
+      newest = (change.number, other.implied(by: change.value))
+    }
+    return newest?.value
+  }
+
+  /// Whether the device shows what a value of `key` implies.
+  func showsImplied(by value: Value, of key: KeyIndex) -> Bool {
+    relations[key].implied.allSatisfy { other in
+      guard let implied = other.implied(by: value) else { return true }
+      return deliveries[other.key].shows(implied, registry.definition(of: other.key).property)
+    }
+  }
+
+  /// Whether a command that contradicts the one of `key` waits to be sent with it.
+  func hasRider(_ key: KeyIndex) -> Bool {
+    relations[key].implying.contains { other in
+      queue.pending(other.key)?.value.rides ?? sendQueue[other.key]?.change.rides ?? false
+    }
+  }
+
+  /// A command of `key` was sent, or has ended: what was to ride with it, and has not, ends.
+  mutating func endRiders(of key: KeyIndex, with command: Command, at now: Moment) {
+    for other in relations[key].implying {
+      end(other.key, because: name(command.value, of: key), at: now) {
+        $0.rides && $0.number < command.change.number
+      }
+    }
+  }
+
+  /// Records what the commands of a message make other properties take.
+  mutating func imply(by keys: [KeyIndex], _ commands: [Command], at now: Moment) {
+    for (key, command) in zip(keys, commands) where facts[key].hasImplications {
+      for other in relations[key].implied where !keys.contains(other.key) {
+        guard let value = other.implied(by: command.value) else { continue }
+        deliveries.update(other.key) { $0.imply(value) }
+        refreshTarget(other.key)
+      }
+      endRiders(of: key, with: command, at: now)
+    }
+  }
+
+  /// Whether a command that was sent may still make `key` take a value.
+  func isBeingImplied(_ key: KeyIndex) -> Bool {
+    facts[key].hasImplications
+      && relations[key].implying.contains { deliveries[$0.key].inFlight != nil }
+  }
+
+  fileprivate mutating func end(
+    _ key: KeyIndex,
+    because reason: String,
+    at now: Moment,
+    where isOver: (PendingChange) -> Bool
+  ) {
+    if let pending = queue.pending(key)?.value, isOver(pending),
+      case .cancelled(let change, let collapsed) = queue.cancel(key)
+    {
+      let command = Command(change: change, collapsed: collapsed)
+      emit(.superseded, of: command, reason: reason, for: key, at: now)
+    }
+    if let waiting = sendQueue[key], isOver(waiting.change) {
+      endWaitingCommand(of: key, as: .superseded, reason: reason, at: now)
+    }
+    if let flight = deliveries[key].inFlight, isOver(flight.command.change) {
+      abandon(key, as: .superseded, reason: reason, at: now)
+    }
+    refreshTarget(key)
+  }
+
+  fileprivate mutating func endHeld(
+    _ other: ImpliedValue,
+    contradicting value: Value,
+    at now: Moment
+  ) {
+    let key = other.key
+    if let command = sendQueue[key], !other.agrees(command.value, with: value),
+      command.isRepeated || !sendQueue.isOnline(key) || sendQueue.isAsleep(key)
+    {
+      deliveries.update(key) { $0.abandonRepetition(of: command.value) }
+      endWaitingCommand(of: key, as: .superseded, reason: Delivery.changedByHand, at: now)
+    }
+    if let flight = deliveries[key].inFlight, !other.agrees(flight.command.value, with: value) {
+      deliveries.update(key) { $0.overtake() }
+    }
+  }
+}

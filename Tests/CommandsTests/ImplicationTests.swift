@@ -1,0 +1,186 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import JSON
+import LastOut
+import Testing
+import Values
+
+/// A lamp whose brightness turns it on: which of power and brightness wins, and what is sent.
+@Suite struct ImplicationTests {
+  private static func lamp(merges: Bool = true, retries: Int = 0) -> Device {
+    func object(_ member: String) -> CommandEndpoint {
+      CommandEndpoint(
+        topic: merges ? "d/set" : "d/\(member)",
+        payload: PayloadTemplate(.object([.init(member, "$value")]))
+      )
+    }
+    var lamp = Device.of(
+      "d",
+      [
+        .word("power", kind: .boolean, delay: 100) {
+          $0.command = object("power")
+          $0.state = StateSource(topic: "d", value: .whole)
+          $0.confirm = Confirmation()
+        },
+        .seen("brightness", retries: retries) {
+          $0.command = object("brightness")
+          $0.implies = [Implication(property: "power", value: .boolean(true))]
+        },
+      ]
+    )
+    lamp.merge = merges
+    return lamp
+  }
+
+  private static func bench(
+    _ isOn: Bool?,
+    merges: Bool = true,
+    retries: Int = 0
+  ) throws -> Bench {
+    var bench = Bench([lamp(merges: merges, retries: retries)])
+    if let isOn { try bench.report("power", .boolean(isOn)) }
+    try bench.report("brightness", 40)
+    _ = bench.told()
+    return bench
+  }
+
+  @Test func `off within the quiet period of a brightness ends that`() throws {
+    var bench = try Self.bench(false)
+    try bench.set("brightness", 80)
+    #expect(try bench.target("power") == .boolean(true))
+    bench.pass(50)
+    try bench.set("power", .boolean(false))
+    #expect(bench.told().contains("brightness superseded 80: power off"))
+    #expect(try bench.target("power") == .boolean(false))
+    bench.pass(1000)
+    #expect(bench.payloads() == [])
+    #expect(try bench.phase("power") == .unchanged)
+  }
+
+  @Test(arguments: [true, false])
+  func `off after a brightness was sent is sent, though the lamp still reports off`(
+    isConfirmed: Bool
+  ) throws {
+    var bench = try Self.bench(false)
+    try bench.set("brightness", 80, now: true)
+    #expect(bench.send() == [#"{"brightness":80}"#])
+    if isConfirmed { try bench.report("brightness", 80) }
+    #expect(try bench.target("power") == .boolean(true))
+    try bench.set("power", .boolean(false))
+    bench.pass(50)
+    try bench.set("power", .boolean(false))
+    bench.pass(100)
+    #expect(bench.send() == [#"{"power":false}"#])
+    try bench.report("power", true)
+    try bench.report("power", false)
+    bench.pass(10_000)
+    #expect(bench.payloads() == [])
+    #expect(try bench.target("power") == .boolean(false))
+  }
+
+  @Test func `a failed brightness implies nothing any more`() throws {
+    var bench = try Self.bench(false)
+    try bench.set("brightness", 80, now: true)
+    bench.send()
+    bench.pass(5000)
+    #expect(try bench.phase("brightness") == .failed)
+    #expect(try bench.target("power") == .boolean(false))
+    try bench.set("power", .boolean(false), now: true)
+    #expect(bench.payloads() == [])
+  }
+
+  @Test func `off ends a brightness that would be repeated, or is held`() throws {
+    var bench = try Self.bench(true, retries: 2)
+    try bench.set("brightness", 80, now: true)
+    bench.send()
+    try bench.set("power", .boolean(false), now: true)
+    #expect(bench.told().contains("brightness superseded 80: power off"))
+    #expect(bench.send() == [#"{"power":false}"#])
+    try bench.report("power", false)
+    bench.pass(5000)
+    #expect(bench.payloads() == [])
+
+    bench.online(false)
+    try bench.set("brightness", 80, now: true)
+    try bench.set("power", .boolean(false), now: true)
+    bench.online(true)
+    #expect(bench.payloads() == [])
+  }
+
+  @Test func `a newer brightness ends an off`() throws {
+    var bench = try Self.bench(true)
+    try bench.set("power", .boolean(false))
+    try bench.set("brightness", 80)
+    #expect(bench.told().contains("power superseded false: brightness 80"))
+    #expect(try bench.target("power") == .boolean(true))
+    bench.pass(1000)
+    #expect(bench.send() == [#"{"brightness":80}"#])
+  }
+
+  @Test func `a brightness is unchanged only if the lamp is on`() throws {
+    var bench = try Self.bench(false)
+    try bench.set("brightness", 40, now: true)
+    #expect(bench.send() == [#"{"brightness":40}"#])
+    try bench.report("power", true)
+    try bench.report("brightness", 40)
+    try bench.set("brightness", 40, now: true)
+    #expect(bench.payloads() == [])
+    #expect(try bench.phase("brightness") == .unchanged)
+  }
+
+  @Test func `a brightness of 0 implies off`() throws {
+    var bench = try Self.bench(true)
+    try bench.set("power", .boolean(true))
+    try bench.set("brightness", 0)
+    #expect(bench.told().contains("power superseded true: brightness 0"))
+    #expect(try bench.target("power") == .boolean(false))
+    try bench.set("power", .boolean(false))
+    bench.pass(1000)
+    #expect(bench.payloads() == [#"{"power":false,"brightness":0}"#])
+  }
+
+  @Test func `a toggle counts from what a brightness implies`() throws {
+    var bench = try Self.bench(false)
+    try bench.set("brightness", 80)
+    try bench.toggle("power")
+    #expect(try bench.target("power") == .boolean(false))
+    try bench.set("brightness", 80, now: true)
+    bench.send()
+    try bench.toggle("power")
+    bench.pass(100)
+    #expect(bench.send() == [#"{"power":false}"#])
+  }
+
+  @Test func `off by hand ends what is held or repeated, not what is pending`() throws {
+    var bench = try Self.bench(true, retries: 2)
+    bench.online(false)
+    try bench.set("brightness", 80, now: true)
+    _ = bench.told()
+    try bench.report("power", false)
+    #expect(bench.told() == ["brightness superseded 80: changed at the device"])
+    bench.online(true)
+    try bench.report("power", true)
+    try bench.set("brightness", 60)
+    try bench.report("power", false)
+    bench.pass(300)
+    #expect(bench.send() == [#"{"brightness":60}"#])
+    try bench.report("power", true)
+    try bench.report("power", false)
+    bench.pass(5000)
+    #expect(bench.payloads() == [])
+  }
+
+  @Test func `an on and a brightness do not end each other`() throws {
+    for names in [["power", "brightness"], ["brightness", "power"]] {
+      var bench = try Self.bench(false)
+      for name in names {
+        try bench.set(name, name == "power" ? .boolean(true) : .number(80))
+      }
+      bench.pass(100)
+      #expect(bench.send() == [#"{"power":true,"brightness":80}"#])
+    }
+  }
+}
