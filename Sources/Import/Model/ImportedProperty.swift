@@ -49,6 +49,9 @@ struct ImportedProperty: Hashable, Sendable {
       rename(member.name).map { JSONValue.Member($0, member.value) }
     }
     self["implies"] = present.isEmpty ? nil : .object(present)
+    self["command"] = self["command"]?.replacingTexts { text in
+      PayloadTemplate.impliedName(text).map { .string(PayloadTemplate.implied(rename($0) ?? $0)) }
+    }
   }
 
   /// Sets `command`.
