@@ -35,8 +35,13 @@ package struct PayloadTemplate: Hashable, Sendable {
     /// What the commands of `property` carry for `other`.
     package init(_ implication: Implication, of property: Property, for other: Property) {
       wire = other.wireValue(of: implication.value)
-      zero = property.kind.numberRule.map { _ in property.wireValue(of: .number(0)) }
-      wireAtZero = other.wireValue(of: implication.value(with: .number(0)))
+      if case .boolean(let flag) = implication.value, property.kind.numberRule != nil {
+        zero = property.wireValue(of: .number(0))
+        wireAtZero = other.wireValue(of: .boolean(!flag))
+      } else {
+        zero = nil
+        wireAtZero = wire
+      }
     }
 
     fileprivate func value(with sent: JSONValue) -> JSONValue { sent == zero ? wireAtZero : wire }

@@ -109,12 +109,6 @@ package struct Implication: Hashable, Sendable {
     self.property = property
     self.value = value
   }
-
-  /// The value that the other property takes with a certain value: with the number 0, a boolean is
-  /// the opposite.
-  package func value(with sent: Value) -> Value {
-    if sent == .number(0), case .boolean(let flag) = value { .boolean(!flag) } else { value }
-  }
 }
 
 /// When a sent command counts as confirmed.
