@@ -123,12 +123,14 @@ struct PayloadTemplateTests {
     return (template(level), template(color), power.command.payload)
   }
 
-  @Test(arguments: [
-    (40, nil, #"{"state":"ON","brightness":40}"#), (0, nil, #"{"state":"OFF","brightness":0}"#),
-    // The device has 100 where the value is 0.
-    (100, reversed, #"{"state":"OFF","brightness":100}"#),
-    (0, reversed, #"{"state":"ON","brightness":0}"#),
-  ] as [(JSONValue, Scale?, String)])
+  @Test(
+    arguments: [
+      (40, nil, #"{"state":"ON","brightness":40}"#), (0, nil, #"{"state":"OFF","brightness":0}"#),
+      // The device has 100 where the value is 0.
+      (100, reversed, #"{"state":"OFF","brightness":100}"#),
+      (0, reversed, #"{"state":"ON","brightness":0}"#),
+    ] as [(JSONValue, Scale?, String)]
+  )
   func `a command carries the value that it implies, and with 0 the opposite`(
     wire: JSONValue,
     scale: Scale?,
@@ -154,7 +156,8 @@ struct PayloadTemplateTests {
     if isPowerFirst { parts.reverse() }
     var bytes: [UInt8] = []
     PayloadTemplate.render(merging: parts, into: &bytes)
-    let levels = isPowerFirst ? #""color":"red","brightness":40"# : #""brightness":40,"color":"red""#
+    let levels =
+      isPowerFirst ? #""color":"red","brightness":40"# : #""brightness":40,"color":"red""#
     #expect(String(decoding: bytes, as: UTF8.self) == #"{"state":"OFF",\#(levels)}"#)
   }
 

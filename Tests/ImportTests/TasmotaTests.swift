@@ -60,9 +60,12 @@ struct TasmotaTests {
 
   @Test(arguments: [
     ("stehlampe", ["brightness power", "color_temp power", "color power"]),
-    ("zwei", [
-      "brightness_1 power_1", "color_1 power_1", "brightness_2 power_2", "color_temp_2 power_2",
-    ]),
+    (
+      "zwei",
+      [
+        "brightness_1 power_1", "color_1 power_1", "brightness_2 power_2", "color_temp_2 power_2",
+      ]
+    ),
     ("leisten", ["brightness_1 power_1", "brightness_2 power_2"]),
     ("altes-licht", ["brightness power"]), ("wohnzimmer", []), ("ventilator", []),
   ])
@@ -77,7 +80,8 @@ struct TasmotaTests {
 
   @Test(arguments: [("0", true), ("1", false)])
   func `SetOption20 keeps a lamp off that is set`(option: String, isTurnedOn: Bool) throws {
-    let text = #"{"dn":"Lamp","fn":["Lamp"],"t":"lamp","ft":"%prefix%/%topic%/","mac":"DC4F22000009","#
+    let text =
+      #"{"dn":"Lamp","fn":["Lamp"],"t":"lamp","ft":"%prefix%/%topic%/","mac":"DC4F22000009","#
       + #""tp":["cmnd","stat","tele"],"ofln":"Offline","onln":"Online","state":["OFF","ON"],"#
       + #""rl":[2],"lt_st":1,"lk":1,"so":{"20":\#(option)},"sw":"13.4.0","ver":1}"#
     let file = try Fixture.file([

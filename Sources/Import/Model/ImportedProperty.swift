@@ -13,7 +13,8 @@ struct ImportedProperty: Hashable, Sendable {
   /// The order in which fields are written.
   private static let order = [
     "name", "aliases", "type", "range", "step", "unit", "display", "values", "on", "off", "scale",
-    "encode", "decode", "policy", "excludes", "implies", "urgent", "ends", "command", "state", "confirm",
+    "encode", "decode", "policy", "excludes", "implies", "urgent", "ends", "command", "state",
+    "confirm",
     "always",
   ]
 
