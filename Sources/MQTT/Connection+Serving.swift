@@ -41,6 +41,9 @@ extension Connection {
       let (count, waiting) = (callbackCount, unfinished.waiting(at: descriptor))
       readAll()
       unfinished.read(waiting, isFinished: callbackCount != count)
+      if callbackCount != count, let client, client.unacknowledgedCount > 0 {
+        client.window.heard(at: EventLoop.now())
+      }
       if unfinished.bytes > configuration.largestUnfinished {
         fail(
           ConnectionProblem(

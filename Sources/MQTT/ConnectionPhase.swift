@@ -31,10 +31,7 @@ enum ConnectionPhase {
     case .waiting(let until): return until
     case .connected(let since, let keepAliveAt):
       var next = keepAliveAt
-      if let oldest = window.oldest {
-        let due = oldest.advanced(by: acknowledgementDeadline)
-        next = min(next ?? due, due)
-      }
+      if let due = window.due(after: acknowledgementDeadline) { next = min(next ?? due, due) }
       if window.poisonTopics.isProbing {
         let proved = since.advanced(by: Self.provingTime)
         next = min(next ?? proved, proved)

@@ -220,6 +220,7 @@ extension MQTTClient {
     // This process may have been suspended: first read what has arrived meanwhile.
     connection.serve(.read)
     guard connection.problem == nil, window.isOverdue(at: now, after: deadline) else { return }
+    guard connection.waitingBytes == 0 else { return window.fellBehind(at: now) }
     connection.fail(ConnectionProblem(.silent, "no acknowledgement within \(deadline)"))
   }
 

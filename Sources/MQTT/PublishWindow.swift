@@ -14,6 +14,8 @@ struct PublishWindow: Sendable {
     var topic: String
     var qos = 1
     var sentAt: Moment
+    /// Whether a later publish of the same quality of service was answered: answers come in order.
+    var isPassed = false
 
     /// The outcome when the connection ends first.
     func outcomeOfLoss(quarantined: String?) -> MQTTClient.Outcome {
@@ -27,6 +29,10 @@ struct PublishWindow: Sendable {
   /// In the order of sending.
   private(set) var entries: [Entry] = []
   private(set) var poisonTopics = PoisonTopics()
+  /// When the broker last sent something while a publish was unanswered.
+  private var heardAt: Moment?
+  /// When an answer was last due although not all that the broker had sent was read.
+  private var behindAt: Moment?
 
   init(limit: Int) {
     self.limit = max(1, limit)
@@ -40,11 +46,32 @@ struct PublishWindow: Sendable {
   /// When the oldest unanswered publish was sent.
   var oldest: Moment? { entries.first?.sentAt }
 
-  /// Whether the oldest publish has been unanswered for `deadline`.
-  func isOverdue(at now: Moment, after deadline: Duration) -> Bool {
-    guard let oldest else { return false }
-    return oldest.advanced(by: deadline) <= now
+  /// When the broker is given up unless it answers the oldest publish.
+  ///
+  /// That answer may follow other packets, so each of them allows another `deadline`, up to
+  /// ``mostDeadlines`` in all. A publish that was passed over will not be answered.
+  func due(after deadline: Duration) -> Moment? {
+    guard let oldest = entries.first else { return nil }
+    let start = max(oldest.sentAt, behindAt ?? oldest.sentAt)
+    guard let heardAt, !oldest.isPassed else { return start.advanced(by: deadline) }
+    return min(
+      max(start, heardAt).advanced(by: deadline),
+      start.advanced(by: deadline * Self.mostDeadlines)
+    )
   }
+
+  func isOverdue(at now: Moment, after deadline: Duration) -> Bool {
+    due(after: deadline).map { $0 <= now } ?? false
+  }
+
+  /// How long a broker may take for an answer while it sends other packets, in deadlines.
+  private static let mostDeadlines = 10
+
+  /// Records that the broker has sent something.
+  mutating func heard(at now: Moment) { heardAt = now }
+
+  /// Records that the answer may be among what was not read yet: its time begins again.
+  mutating func fellBehind(at now: Moment) { behindAt = now }
 
   /// Whether writing the queued packets would make room.
   var awaitsWriting: Bool { !hasRoom && entries.contains { $0.qos == 0 } }
@@ -59,6 +86,9 @@ struct PublishWindow: Sendable {
       return nil
     }
     let entry = entries.remove(at: position)
+    for earlier in entries.indices.prefix(position) where entries[earlier].qos == entry.qos {
+      entries[earlier].isPassed = true
+    }
     poisonTopics.answered(entry.topic)
     return entry
   }

@@ -166,7 +166,10 @@ import Testing
   private let light = "settle/desk-lamp/power/light"
 
   @Test func `a lamp that is off and swept gets one message`() throws {
-    let bench = try Bench.running(devices: DeviceText.lamp(), settings: "discovery: {}")
+    let bench = try Bench.running(
+      devices: DeviceText.lamp(policy: "{delay: 1h, max_wait: none}"),
+      settings: "discovery: {}"
+    )
     let witness = try bench.witness()
     witness.publish("zigbee2mqtt/desk_lamp", #"{"state":"OFF","brightness":10}"#, retain: true)
     #expect(
@@ -176,6 +179,16 @@ import Testing
     for level in 1...39 {
       witness.publish("\(light)/set", #"{"state":"ON","brightness":\#(level),"transition":1}"#)
     }
+    let client = try bench.client()
+    var wait = Wait()
+    var pending = ""
+    while !pending.contains(#""value":39"#) {
+      try #require(wait.remaining() != nil)
+      client.send(#"{"pending":"desk-lamp/brightness"}"#)
+      pending = try #require(client.nextLine())
+    }
+    // The hand has come to rest.
+    _ = try client.ask(#"{"flush":"desk-lamp/*"}"#)
     let command = #"{"state":"ON","brightness":39,"transition":1}"#
     #expect(witness.waitFor("zigbee2mqtt/desk_lamp/set", command))
     #expect(witness.texts(on: "zigbee2mqtt/desk_lamp/set") == [command])

@@ -80,7 +80,8 @@ import Testing
 
   @Test func `a key that never rests does not hold up the others`() throws {
     let bench = try Bench.running(
-      devices: DeviceText.levels(2, policy: "{delay: 20ms, max_wait: 100ms}")
+      devices: DeviceText.levels(2, policy: "{delay: 20ms, max_wait: 100ms}"),
+      options: .roomy
     )
     let witness = try RecordingSubscriber(port: bench.broker.port, filters: ["cmd/dev1"])
     let port = bench.broker.port

@@ -92,12 +92,16 @@ import Testing
       for sender in sending { sender.join() }
     }
 
-    for client in clients {
-      var accepted = 0
-      while accepted < count {
-        let reply = try #require(client.nextLine())
+    // In turn: who reads nothing for long is dropped.
+    var accepted = [0, 0]
+    var wait = Wait()
+    while accepted != [count, count] {
+      try #require(wait.remaining(accepted.reduce(0, +)) != nil)
+      for (number, client) in clients.enumerated() where accepted[number] < count {
+        guard let reply = client.nextLine(within: .milliseconds(1)) else { continue }
+        wait = Wait()
         try #require(!reply.contains(#""phase":"rejected""#))
-        if reply.contains(#""phase":"accepted""#) { accepted += 1 }
+        if reply.contains(#""phase":"accepted""#) { accepted[number] += 1 }
       }
     }
   }

@@ -65,6 +65,37 @@ import Testing
     #expect(again == nil)
   }
 
+  @Test func `an answer is waited for while the broker sends other packets, ten times as long`() {
+    let second: UInt64 = 1_000_000_000
+    var window = PublishWindow(limit: 20)
+    window.heard(at: Moment(nanoseconds: 4 * second))
+    #expect(window.due(after: .seconds(3)) == nil)
+    window.sent(entry(1, "a", at: 5 * second))
+    #expect(window.due(after: .seconds(3)) == Moment(nanoseconds: 8 * second))
+    for number in 6..<32 {
+      window.heard(at: Moment(nanoseconds: UInt64(number) * second))
+      #expect(window.due(after: .seconds(3)) == Moment(nanoseconds: UInt64(number + 3) * second))
+    }
+    window.heard(at: Moment(nanoseconds: 34 * second))
+    #expect(window.due(after: .seconds(3)) == Moment(nanoseconds: 35 * second))
+    // Whoever has not read everything cannot know that there is no answer.
+    window.fellBehind(at: Moment(nanoseconds: 35 * second))
+    #expect(window.due(after: .seconds(3)) == Moment(nanoseconds: 38 * second))
+  }
+
+  @Test func `a publish is not waited for longer once a later one was answered`() {
+    let second: UInt64 = 1_000_000_000
+    var window = PublishWindow(limit: 20)
+    window.sent(entry(1, "a", at: 5 * second))
+    window.sent(entry(2, "b", at: 6 * second))
+    window.sent(entry(3, "c", at: 7 * second))
+    window.heard(at: Moment(nanoseconds: 8 * second))
+    _ = window.answered(identifier: 1)
+    #expect(window.due(after: .seconds(3)) == Moment(nanoseconds: 11 * second))
+    _ = window.answered(identifier: 3)
+    #expect(window.due(after: .seconds(3)) == Moment(nanoseconds: 9 * second))
+  }
+
   @Test func `after a loss publishes go one at a time until the topics are answered`() {
     var window = PublishWindow(limit: 20)
     window.sent(entry(1, "a"))

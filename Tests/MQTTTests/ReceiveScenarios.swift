@@ -138,6 +138,27 @@ import Testing
     #expect(harness.received.map(\.text) == (0..<500).map(String.init))
   }
 
+  @Test func `an acknowledgement that follows many messages is waited for`() throws {
+    let message: [UInt8] = [0x30, 5, 0, 1, 0x62, 0, 0x31]
+    let broker = try ScriptedBroker(
+      .init { packet in
+        guard packet.connection == 1, packet.kind == .publish else { return packet.politeAnswer }
+        // They take longer than an acknowledgement may.
+        return [.drip(message, count: 2500)] + packet.politeAnswer
+      }
+    )
+    var configuration = MQTTConfiguration.local(port: broker.port)
+    configuration.acknowledgementDeadline = .seconds(2)
+    let harness = try Harness(configuration)
+    #expect(harness.connect())
+
+    harness.set("a", "1")
+
+    #expect(harness.run { harness.isSettled })
+    #expect(harness.received.count == 2500)
+    #expect(broker.connections.count == 1)
+  }
+
   @Test func `a refused or impossible subscription is named in the log`() throws {
     let broker = try TestBroker()
     try broker.start()

@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test func `pending, flush, cancel and watch are about the devices of all members`() throws {
-    let bench = try ClusterBench(devices: Self.lamps)
+    let bench = try ClusterBench(devices: Self.lamps.replacing("delay: 5s", with: "delay: 9m"))
     let watcher = try ControlClient(bench.socketPath("b"))
     watcher.send(#"{"watch":"*","id":"w"}"#)
     let client = try bench.client("a")
