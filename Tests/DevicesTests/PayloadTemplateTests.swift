@@ -127,8 +127,8 @@ struct PayloadTemplateTests {
     arguments: [
       (40, nil, #"{"state":"ON","brightness":40}"#), (0, nil, #"{"state":"OFF","brightness":0}"#),
       // The device has 100 where the value is 0.
-      (100, reversed, #"{"state":"OFF","brightness":100}"#),
-      (0, reversed, #"{"state":"ON","brightness":0}"#),
+      (100, Self.reversed, #"{"state":"OFF","brightness":100}"#),
+      (0, Self.reversed, #"{"state":"ON","brightness":0}"#),
     ] as [(JSONValue, Scale?, String)]
   )
   func `a command carries the value that it implies, and with 0 the opposite`(
