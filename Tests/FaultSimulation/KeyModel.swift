@@ -34,6 +34,8 @@ struct KeyModel {
     var grace: Duration
     var isShown = false
     var isEnded = false
+    /// Whether a value has left that must not be followed by this one again.
+    var isOvertaken = false
 
     var isSending: Bool { confirmBy == nil }
   }

@@ -166,7 +166,9 @@ extension Model {
       return
     }
     let device = keys[place].device
-    if flight.entry.retries >= confirm.retries || !devices[device].mayRetry || isClosing {
+    if flight.entry.retries >= confirm.retries || !devices[device].mayRetry || isClosing
+      || flight.isOvertaken
+    {
       devices[device].mayRetry = false
       fail(
         flight,

@@ -182,7 +182,7 @@ extension Model {
         continue
       }
       guard keys[place].hasNewer, !keys[place].isSending, !keys[place].isAction,
-        !keys[place].isWithheld, !waitsForGroup(place),
+        !keys[place].isWithheld, !waitsForGroup(place), !mustWait(place),
         keys[place].property.command.topic == road.topic
       else { continue }
       flush(place, at: now)
@@ -233,6 +233,9 @@ extension Model {
       keys[place].start = keys[place].actual
     }
     _ = keys[place].takeReady()
+    for other in places where keys[other].ends.contains(KeyIndex(Int32(place))) {
+      if keys[other].flight?.entry.isUrgent == true { keys[other].flight?.isOvertaken = true }
+    }
     keys[place].flight = KeyModel.Flight(entry: entry, confirmBy: nil, grace: grace)
     emit(.sending, entry, place)
   }

@@ -136,11 +136,30 @@ struct Model {
   /// Whether key and device allow a value to be sent; only its lane can delay it.
   func isInLane(_ place: Int) -> Bool {
     guard let ready = keys[place].ready, devices[keys[place].device].isOnline,
-      !keys[place].isSending
+      !keys[place].isSending, !mustWait(place)
     else { return false }
     guard keys[place].isWithheld else { return true }
     // A value that was sent once may be repeated: the disk no longer delays it.
     return ready.isUrgent && (keys[place].isUrgentDue || ready.attempt > 1)
+  }
+
+  /// Whether something older that is related has not left for good: an urgent value that would have
+  /// ended this one, or a press of the same device.
+  func mustWait(_ place: Int) -> Bool {
+    places.contains { other in
+      if keys[other].ends.contains(KeyIndex(Int32(place))), keys[other].ready?.isUrgent == true {
+        return true
+      }
+      if keys[place].isAction, keys[other].isAction, other != place,
+        keys[other].device == keys[place].device
+      {
+        guard let older = keys[other].ready, let own = keys[place].ready else { return false }
+        return older.number < own.number
+      }
+      guard let flight = keys[other].flight, !keys[other].isAction else { return false }
+      return keys[other].ends.contains(KeyIndex(Int32(place))) && flight.isSending
+        && flight.entry.isUrgent
+    }
   }
 
   /// Whether the window of its lane lets a key's value leave.

@@ -169,9 +169,7 @@ extension CommandDispatcher {
         emit(.superseded, of: replaced, reason: Delivery.newerValue, for: key, at: now)
       }
       emit(.sending, of: command, for: key, at: now)
-      for other in relations[key].ahead where facts[key].isBehind && !facts[key].isAction {
-        deliveries.update(other) { $0.overtake() }
-      }
+      if facts[key].isBehind { overtake(by: key) }
     }
     imply(by: keys, commands, at: now)
     log.statistics.published += 1
@@ -184,6 +182,13 @@ extension CommandDispatcher {
       message: message,
       at: now
     )
+  }
+
+  /// An urgent command that would have ended the one of `key`, which has left, is not repeated after it.
+  private mutating func overtake(by key: KeyIndex) {
+    for other in relations[key].ahead where deliveries[other].inFlight?.command.isUrgent == true {
+      deliveries.update(other) { $0.overtake() }
+    }
   }
 
   /// The number of the message with these commands.
