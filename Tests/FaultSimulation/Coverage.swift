@@ -47,6 +47,10 @@ package struct Coverage: CustomStringConvertible, Sendable {
     case relatedChanges
     case resumedLate
     case requests
+    /// Changes that are part of a feedback loop, lives that have such, and waits above two seconds.
+    case slowedChanges
+    case loopLives
+    case longWaits
   }
 
   private var counts = Array(repeating: 0, count: Kind.allCases.count)
