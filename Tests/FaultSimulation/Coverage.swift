@@ -47,10 +47,9 @@ package struct Coverage: CustomStringConvertible, Sendable {
     case relatedChanges
     case resumedLate
     case requests
-    /// Changes that are part of a feedback loop, lives that have such, and waits above two seconds.
+    /// Changes that are part of a feedback loop, and lives that have such.
     case slowedChanges
     case loopLives
-    case longWaits
   }
 
   private var counts = Array(repeating: 0, count: Kind.allCases.count)

@@ -98,7 +98,6 @@ extension SimulatedLife {
     guard let wait = model.wait(for: change, of: key, at: now) else { return nil }
     if seen[.slowedChanges] == 0 { seen[.loopLives] += 1 }
     seen[.slowedChanges] += 1
-    if wait > .seconds(2) { seen[.longWaits] += 1 }
     return wait
   }
 }

@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test func `after the quarantine it is tried once, and then held back for longer`() throws {
-    let (broker, harness) = try bench(quarantine: .milliseconds(500)...(.seconds(600)))
+    let (broker, harness) = try bench(quarantine: .seconds(2)...(.seconds(600)))
     harness.set("poison", "x")
     #expect(harness.run { harness.isSettled })
     for tried in 4...5 {
@@ -68,9 +68,9 @@ import Testing
       #expect(harness.run { harness.isSettled })
       #expect(tries(broker) == tried)
     }
-    #expect(harness.log.count(of: "for=0.5 s") == 1)
-    #expect(harness.log.count(of: "for=1.0 s") == 1)
-    #expect(harness.log.count(of: "for=2.0 s") == 1)
+    for duration in ["2.0", "4.0", "8.0"] {
+      #expect(harness.log.count(of: "\(duration) s") == 1)
+    }
   }
 
   @Test func `a link that is cut while a message waits quarantines it for a time only`() throws {

@@ -176,7 +176,7 @@ import Testing
     #expect(harness.client.quarantinedTopics(at: EventLoop.now()).map(\.topic) == ["poison"])
     harness.set("poison", "small")
     #expect(harness.run { harness.isSettled })
-    #expect(witness.waitFor("poison", "small"))
+    #expect(witness.waitFor { $0.contains { $0.topic == "poison" && $0.text == "small" } })
     #expect(harness.client.statistics.losses == 4)
     #expect(harness.isConnected)
   }
