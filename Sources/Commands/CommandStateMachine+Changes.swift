@@ -34,7 +34,7 @@ extension CommandStateMachine {
       if case .set(let value) = change {
         try accept(value, of: key, delay: delay, options, at: now)
       } else if let value = try value(after: change, of: key) {
-        try accept(value, of: key, options, at: now)
+        try accept(value, of: key, delay: delay, options, at: now)
       } else {
         try waitForState(change, of: key, options, at: now)
       }
@@ -106,7 +106,8 @@ extension CommandStateMachine {
         at: now
       )
     }
-    dispatcher.enqueue(consume change, for: key, at: now, delay: delay)
+    let leads = options.quiet != .slowed
+    dispatcher.enqueue(consume change, for: key, at: now, delay: delay, leads: leads)
     if dispatcher.facts[key].endsOthers { endOthers(by: value, of: key, at: now) }
     dispatcher.setTarget(value, of: key)
     dispatcher.settleReady(at: now)

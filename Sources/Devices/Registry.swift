@@ -246,7 +246,7 @@ package final class Registry: Sendable {
     case .unknownName(let word, nil): return .unknownName(word, suggestion: name(meantBy: word))
     case .unknownDevice, .unknownProperty, .unknownScene, .invalidKey, .unknownName, .inProperty,
       .wrongType, .outOfRange, .notAChoice, .unsupported, .noBase, .tooManyPending, .tooManyActions,
-      .noRoomForAll, .notDurable, .shuttingDown, .held, .feedbackLoop:
+      .noRoomForAll, .notDurable, .shuttingDown, .held:
       return error
     }
   }

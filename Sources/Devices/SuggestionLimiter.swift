@@ -45,8 +45,7 @@ extension ValidationError {
     switch self {
     case .unknownDevice, .unknownProperty, .unknownScene, .invalidKey, .unknownName: true
     case .inProperty, .wrongType, .outOfRange, .notAChoice, .unsupported, .noBase,
-      .tooManyPending, .tooManyActions, .noRoomForAll, .notDurable, .shuttingDown, .held,
-      .feedbackLoop:
+      .tooManyPending, .tooManyActions, .noRoomForAll, .notDurable, .shuttingDown, .held:
       false
     }
   }

@@ -198,6 +198,9 @@ extension StatusReport.Broker {
     connections = link.client.statistics.connections
     losses = link.client.statistics.losses
     dropped = Int(clamping: link.droppedMessages)
+    quarantined = link.client.quarantinedTopics(at: now).map {
+      .init(topic: $0.topic, milliseconds: now.milliseconds(to: $0.until))
+    }
   }
 }
 

@@ -8,14 +8,16 @@ import Values
 
 extension FeedbackLoopDetector {
   /// A change that is part of a loop.
-  struct Loop {
-    /// Why the change is rejected.
-    var error: ValidationError
+  struct Slowing {
+    /// Its quiet period.
+    var wait: Duration
     /// The line for the log; `nil` for a loop that was found before.
     var entry: LogEntry?
   }
 
-  /// Judges a change that arrived as a message on `topic`; `nil` for one that is part of no loop.
+  /// Judges a change that arrived as a message on `topic`; `nil` for one that is not slowed.
+  ///
+  /// Actions are never: each is a command of its own.
   ///
   /// - Throws: When the property has no such change.
   mutating func check(
@@ -24,8 +26,8 @@ extension FeedbackLoopDetector {
     _ commands: inout CommandStateMachine,
     receivedOn topic: @autoclosure () -> String,
     at now: Moment
-  ) throws(ValidationError) -> Loop? {
-    guard hasReports else { return nil }
+  ) throws(ValidationError) -> Slowing? {
+    guard hasReports, !commands.dispatcher.isAction(key) else { return nil }
     commands.migrate(key, at: now)
     let value: Value
     switch change {
@@ -35,31 +37,26 @@ extension FeedbackLoopDetector {
       value = try commands.registry.definition(of: key).property.toggled(from: base)
     case .step: return nil  // It adds to what is known and cannot alternate between two values.
     }
-    return check(key, value, commands, receivedOn: topic(), at: now)
-  }
-
-  /// Judges a value that arrived as a message on `topic`; `nil` for one that is part of no loop.
-  private mutating func check(
-    _ key: KeyIndex,
-    _ value: Value,
-    _ commands: borrowing CommandStateMachine,
-    receivedOn topic: @autoclosure () -> String,
-    at now: Moment
-  ) -> Loop? {
-    guard case .loop(let source, let isNew) = requested(key, value, at: now) else { return nil }
+    let verdict = requested(
+      key,
+      value,
+      isUrgent: commands.dispatcher.isUrgent(value, of: key),
+      quiet: commands.registry.definition(of: key).property.policy.delay,
+      at: now
+    )
+    guard case .slow(let wait, let source, let isNew) = verdict else { return nil }
+    guard isNew else { return Slowing(wait: wait) }
     let entry = commands.registry[key]
-    let (command, state) = (topic(), entry.states[source].topic)
     let values = [commands.dispatcher.status(key).target, value].compactMap { $0?.bareText }
-    var loop = Loop(error: .feedbackLoop(commands: command, states: state, values: values))
-    guard isNew else { return loop }
-    loop.entry = LogEntry(
+    let line = LogEntry(
       .warning,
-      "Feedback loop stopped: reports from the state topic return on the command topic",
+      "Feedback loop slowed: commands or reports return as changes of two values in turn",
       [
-        "key": entry.key, "commands": command, "states": state,
+        "key": entry.key, "commands": topic(), "publishes": entry.property.command.topic,
+        "states": entry.states[source].topic,
         "values": values.map { Excerpt.of($0) }.joined(separator: " and "),
       ]
     )
-    return loop
+    return Slowing(wait: wait, entry: line)
   }
 }

@@ -5,31 +5,38 @@ package import JSON
 package import LastOut
 package import Values
 
-/// Finds a command topic that is fed from a state topic: a bridge or an automation turns what the
-/// device reports back into commands, a step late, so that two values chase each other for ever.
+/// Slows a command topic that is fed from a state topic: a bridge or an automation turns what the
+/// device gets or reports back into commands, a step late, so that two values chase each other for
+/// ever.
 ///
-/// Such a loop shows as two requested values that alternate quickly, with a changed report between
-/// every two of them. After ``Settings/maxAlternations`` the newest value is refused, while the other
-/// one stands. It is refused until
+/// Such a loop shows as two requested values that alternate, with changed reports between them. From
+/// the eighth alternation the key's quiet period doubles with each: to at most
+/// ``Settings/firstWait`` while the loop is young, and then to at most ``Settings/longestWait``.
+/// Nothing is refused, because a hand that plays with a switch and a script that blinks look the
+/// same, and their last value counts. While a slowed value waits,
 ///
-/// - a third value is asked for,
-/// - it has not been asked for during ``Settings/quiet``, or
-/// - it is asked for twice without any report in between. A sender that repeats a value although the
-///   device reported nothing is no echo: somebody plays with a switch, a script blinks. The two values
-///   may then alternate freely during ``Settings/exemption``.
+/// - the other one and repetitions wait until the same moment,
+/// - a third value is not slowed and changes nothing.
 ///
-/// Of a device's values only digests are kept, 32 bytes a key that is used.
+/// ``Settings/pace`` without an alternation ends it; the time in which a slowed value waits does not
+/// count. Of a device's values only digests are kept, 32 bytes a key that is used.
 package struct FeedbackLoopDetector: ~Copyable {
   package struct Settings: Sendable {
-    /// How often the two values alternate before that is a loop; odd, so that the value that
-    /// stands is the one that was asked for before the first echo.
-    package var maxAlternations = 7
+    /// How many alternations are not slowed.
+    package var patience = 7
     /// The longest time between two alternations.
     package var pace: Duration = .seconds(10)
-    /// How long a refused value must not have been asked for, to be taken again.
-    package var quiet: Duration = .seconds(10)
-    /// How long two values may alternate after they have proved to be no echo.
-    package var exemption: Duration = .seconds(3600)
+    /// What doubles, where the quiet period is shorter.
+    package var shortestQuiet: Duration = .milliseconds(20)
+    /// The longest wait in the ``firstPeriod``.
+    package var firstWait: Duration = .seconds(2)
+    package var longestWait: Duration = .seconds(30)
+    /// How long after its first alternation a loop is young.
+    package var firstPeriod: Duration = .seconds(60)
+    /// How many alternations a young loop has.
+    ///
+    /// Only changes that follow each command at once are so many in the ``firstPeriod``.
+    package var mostInFirstPeriod = 28
 
     package init() {}
   }
@@ -37,11 +44,11 @@ package struct FeedbackLoopDetector: ~Copyable {
   /// What to do with a change.
   package enum Verdict: Hashable, Sendable {
     case pass
-    /// Part of a loop: to be refused.
+    /// Part of a loop: its quiet period is `wait`.
     ///
     /// `source` is the state source that reported last, by its place in the property; `isNew` tells
-    /// that the loop was found just now.
-    case loop(source: Int, isNew: Bool)
+    /// that this is the first change to be slowed.
+    case slow(wait: Duration, source: Int, isNew: Bool)
   }
 
   fileprivate struct Trace {
@@ -51,20 +58,20 @@ package struct FeedbackLoopDetector: ~Copyable {
     var older: UInt32 = 0
     var reported: UInt32 = 0
     var alternations: UInt8 = 0
-    /// How often the refused value was asked for without a report.
-    var repetitions: UInt8 = 0
+    /// How many alternations the last changed report stands for: a device reports less often than it
+    /// gets commands.
+    var evidence: UInt8 = 0
     var source: UInt8 = 0
-    var hasReport = false
-    var hasNewReport = false
-    /// ``older`` is refused.
-    var isStopped = false
-    var isExempt = false
-    /// The last alternation or refusal; of an exemption its beginning.
-    var at = Moment.zero
+    /// The first alternation.
+    var began = Moment.zero
+    /// The end of the last slowed wait, or else the last alternation.
+    var until = Moment.zero
   }
 
   private let settings: Settings
   private var traces: LazyArray<Trace>
+  /// How many changes were slowed.
+  package private(set) var slowedCount: UInt64 = 0
 
   /// - Parameters:
   ///   - keys: How many keys there are.
@@ -86,22 +93,39 @@ package struct FeedbackLoopDetector: ~Copyable {
   package mutating func reported(_ key: KeyIndex, _ wire: JSONValue, source: Int) {
     hasReports = true
     let place = Int(key.rawValue)
-    traces[place].hasReport = true
     let digest = Self.digest(wire)
     guard traces[place].reported != digest else { return }
     traces[place].reported = digest
-    traces[place].hasNewReport = true
+    traces[place].evidence = 3
     traces[place].source = UInt8(clamping: source)
   }
 
   /// Judges a value that was asked for by a message.
   ///
-  /// A value that is the same as the one before passes after one comparison.
-  package mutating func requested(_ key: KeyIndex, _ value: Value, at now: Moment) -> Verdict {
+  /// A value that is the same as the one before passes after two comparisons.
+  ///
+  /// - Parameters:
+  ///   - key: The key that is asked for.
+  ///   - value: What is asked for.
+  ///   - isUrgent: Whether the value is sent at once; it counts, and is never slowed.
+  ///   - quiet: The key's quiet period.
+  ///   - now: The time of the request.
+  /// - Returns: Whether it waits longer than its policy says, and how long.
+  package mutating func requested(
+    _ key: KeyIndex,
+    _ value: Value,
+    isUrgent: Bool = false,
+    quiet: @autoclosure () -> Duration,
+    at now: Moment
+  ) -> Verdict {
     guard hasReports else { return .pass }
-    let digest = Self.digest(value)
-    guard traces[Int(key.rawValue)].last != digest else { return .pass }
-    return traces[Int(key.rawValue)].requested(digest, at: now, settings)
+    let (place, digest) = (Int(key.rawValue), Self.digest(value))
+    if traces[place].last == digest, traces[place].until <= now { return .pass }
+    let wasPatient = traces[place].alternations <= settings.patience
+    let wait = traces[place].requested(digest, isUrgent, quiet(), at: now, settings)
+    guard wait > .zero else { return .pass }
+    slowedCount += 1
+    return .slow(wait: wait, source: Int(traces[place].source), isNew: wasPatient)
   }
 
   private static func digest(_ wire: JSONValue) -> UInt32 {
@@ -121,56 +145,63 @@ package struct FeedbackLoopDetector: ~Copyable {
     }
   }
 
+  /// Never zero, which stands for no value.
   private static func digest(_ number: Double) -> UInt32 {
-    UInt32(truncatingIfNeeded: (number.bitPattern &* 0x9E37_79B9_7F4A_7C15) >> 32)
+    UInt32(truncatingIfNeeded: (number.bitPattern &* 0x9E37_79B9_7F4A_7C15) >> 32) | 1
   }
 }
 
 extension FeedbackLoopDetector.Trace {
-  /// Another value than the last one is asked for.
+  /// A value is asked for; returns how long it waits at least, or zero.
   fileprivate mutating func requested(
     _ digest: UInt32,
+    _ isUrgent: Bool,
+    _ quiet: Duration,
     at now: Moment,
     _ settings: FeedbackLoopDetector.Settings
-  ) -> FeedbackLoopDetector.Verdict {
-    if isStopped {
-      if digest == older, at.duration(to: now) < settings.quiet { return refuse(at: now) }
-      isStopped = false
-      hasNewReport = false
+  ) -> Duration {
+    if now < until, digest == last || digest == older {
+      if digest == older { swap(&last, &older) }
+      if isUrgent { until = now }
+      return isUrgent ? .zero : max(quiet, now.duration(to: until))
     }
-    if isExempt {
-      if digest == older, at.duration(to: now) < settings.exemption {
-        swap(&last, &older)
-        return .pass
-      }
-      isExempt = false
-      hasNewReport = false
-    }
-    let alternates = digest == older && hasNewReport && at.duration(to: now) <= settings.pace
-    alternations = alternates ? alternations + 1 : 0
-    at = now
-    hasNewReport = false
-    guard Int(alternations) < settings.maxAlternations else {
-      isStopped = true
+    guard digest != last else { return .zero }
+    let isOpen = now <= until.advanced(by: settings.pace)
+    let isSlowed = isOpen && Int(alternations) > settings.patience
+    guard digest == older, isOpen, evidence > 0 || isSlowed else {
+      if isSlowed { return .zero }
       alternations = 0
-      repetitions = 0
-      hasReport = false
-      return .loop(source: Int(source), isNew: true)
+      evidence = 0
+      until = now
+      older = last
+      last = digest
+      return .zero
     }
-    older = last
-    last = digest
-    return .pass
+    swap(&last, &older)
+    if evidence > 0 {
+      evidence -= 1
+      if alternations == 0 { began = now }
+      if alternations < .max { alternations += 1 }
+    }
+    let wait = isUrgent ? .zero : wait(quiet, at: now, settings)
+    until = now.advanced(by: wait)
+    return wait
   }
 
-  /// The stopped value is asked for once more: an echo, or a sender that repeats it.
-  private mutating func refuse(at now: Moment) -> FeedbackLoopDetector.Verdict {
-    if !hasReport { repetitions += 1 }
-    hasReport = false
-    at = now
-    guard repetitions >= 2 else { return .loop(source: Int(source), isNew: false) }
-    isStopped = false
-    isExempt = true
-    swap(&last, &older)
-    return .pass
+  /// The quiet period after so many alternations; zero for that of the policy.
+  private func wait(
+    _ quiet: Duration,
+    at now: Moment,
+    _ settings: FeedbackLoopDetector.Settings
+  ) -> Duration {
+    let doublings = Int(alternations) - settings.patience
+    guard doublings > 0 else { return .zero }
+    let isYoung =
+      Int(alternations) <= settings.mostInFirstPeriod
+      && began.duration(to: now) < settings.firstPeriod
+    let most = isYoung ? settings.firstWait : settings.longestWait
+    // Sixteen doublings of the shortest quiet period are longer than any wait.
+    let doubled = max(quiet, settings.shortestQuiet) * (1 << min(doublings, 16))
+    return max(quiet, min(doubled, most))
   }
 }

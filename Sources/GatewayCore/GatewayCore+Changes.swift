@@ -38,8 +38,8 @@ extension GatewayCore {
     try pipeline.change(change, of: key, delay: delay, options, &outbox, at: now)
   }
 
-  /// Accepts a change that arrived as a message, unless it is part of a feedback loop: a bridge that
-  /// turns what the device reports back into commands.
+  /// Accepts a change that arrived as a message; it waits longer if it is part of a feedback loop: a
+  /// bridge that turns what the device reports back into commands.
   ///
   /// `topic` is the command topic, as the log names it.
   ///
@@ -51,8 +51,8 @@ extension GatewayCore {
     at now: Moment,
     _ options: ChangeOptions = ChangeOptions()
   ) throws(ValidationError) {
-    try checkFeedback(change, of: key, receivedOn: topic(), at: now)
-    try self.change(change, of: key, at: now, options)
+    let wait = try slowing(change, of: key, receivedOn: topic(), at: now)
+    try self.change(change, of: key, at: now, delay: wait, wait == nil ? options : options.slowed)
   }
 
   /// Accepts several values of one device at one instant, all of them or none.
@@ -68,10 +68,11 @@ extension GatewayCore {
   ) throws(ValidationError) {
     pipeline.commands.advance(to: now)  // What is due makes room.
     let ordered = try ordered(values, options, at: now)
+    var waits: [KeyIndex: Duration] = [:]
     for (key, value) in ordered {
-      try checkFeedback(.set(value), of: key, receivedOn: topic(), at: now)
+      waits[key] = try slowing(.set(value), of: key, receivedOn: topic(), at: now)
     }
-    try accept(ordered, at: now, options)
+    try accept(ordered, waits, at: now, options)
   }
 
   /// Accepts several values of one device at one instant, all of them or none.
@@ -84,7 +85,7 @@ extension GatewayCore {
   ) throws(ValidationError) {
     pipeline.commands.advance(to: now)  // What is due makes room.
     let ordered = try ordered(values, options, at: now)
-    try accept(ordered, at: now, options)
+    try accept(ordered, [:], at: now, options)
   }
 
   /// The values in the order in which they are accepted.
@@ -98,23 +99,28 @@ extension GatewayCore {
     try pipeline.ordered(values, from: options.origin, apartFrom: elsewhere, at: now)
   }
 
-  /// Accepts values that may be accepted.
+  /// Accepts values that may be accepted; `waits` are the quiet periods of those that are slowed.
   private mutating func accept(
     _ values: [(key: KeyIndex, value: Value)],
+    _ waits: [KeyIndex: Duration],
     at now: Moment,
     _ options: ChangeOptions
   ) throws(ValidationError) {
-    var settling = options.settling
-    let longest = options.isJoint ? longestDelay(of: values.map(\.key)) : nil
+    let longest = options.quiet == .joint ? longestDelay(of: values.map(\.key)) : nil
     for (place, rides) in pipeline.commands.stating(values) {
       let (key, value) = values[place]
-      settling.rides = rides
+      var options = options
+      options.rides = rides
       let delay = longest.flatMap {
         registry.definition(of: key).property.policy.delay < $0 ? $0 : nil
       }
-      try change(.set(value), of: key, at: now, delay: delay, settling)
+      if let wait = waits[key] {
+        try change(.set(value), of: key, at: now, delay: max(wait, delay ?? wait), options.slowed)
+      } else {
+        try change(.set(value), of: key, at: now, delay: delay, options.settling)
+      }
     }
-    skipQuiet(of: values, at: now, options)
+    skipQuiet(of: values.filter { waits[$0.key] == nil }, at: now, options)
   }
 
   /// The longest quiet period of these keys, without momentary commands.
@@ -207,15 +213,17 @@ extension GatewayCore {
 
   // MARK: - Feedback loops
 
-  private mutating func checkFeedback(
+  /// How long a change that arrived as a message waits if it is part of a loop.
+  ///
+  /// - Throws: When the property has no such change.
+  private mutating func slowing(
     _ change: ValueChange,
     of key: KeyIndex,
     receivedOn topic: @autoclosure () -> String,
     at now: Moment
-  ) throws(ValidationError) {
-    let loop = try loops.check(change, of: key, &pipeline.commands, receivedOn: topic(), at: now)
-    guard let loop else { return }
-    outbox.log(loop.entry)
-    throw loop.error
+  ) throws(ValidationError) -> Duration? {
+    let slowing = try loops.check(change, of: key, &pipeline.commands, receivedOn: topic(), at: now)
+    outbox.log(slowing?.entry)
+    return slowing?.wait
   }
 }

@@ -26,7 +26,7 @@ package struct GatewayCore: ~Copyable {
   package internal(set) var rejections = RejectionLog()
   /// What devices reported over the last hours.
   package internal(set) var reports = ReportHistory()
-  var loops: FeedbackLoopDetector
+  package internal(set) var loops: FeedbackLoopDetector
   /// Commands of groups that have not ended.
   var groups = GroupCommands()
   /// The devices that other gateways of a cluster drive.

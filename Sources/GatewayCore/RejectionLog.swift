@@ -61,7 +61,6 @@ package struct RejectionLog {
     case retained = "retained command"
     case tooLarge = "payload too large"
     case loop = "message of our own"
-    case echo = "echo loop"
     case overflow = "too many keys"
     case closing = "shutting down"
     case held = "held by a person"
@@ -128,7 +127,6 @@ extension RejectionLog.Kind {
   /// The kind of rejection that an error stands for.
   package init(_ error: ValidationError) {
     switch error {
-    case .feedbackLoop: self = .echo
     case .tooManyPending, .tooManyActions, .noRoomForAll: self = .overflow
     case .shuttingDown: self = .closing
     case .held: self = .held

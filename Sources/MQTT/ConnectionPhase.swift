@@ -19,6 +19,9 @@ enum ConnectionPhase {
   /// The time without a loss after which probing for poison topics ends.
   static let provingTime: Duration = .seconds(5)
 
+  /// How long a connection must have lasted without a message whose fault its end may be.
+  static let goodTime: Duration = .seconds(1)
+
   /// The next moment at which the client must act, with `window` in flight.
   func nextDeadline(
     window: PublishWindow,
@@ -32,8 +35,8 @@ enum ConnectionPhase {
     case .connected(let since, let keepAliveAt):
       var next = keepAliveAt
       if let due = window.due(after: acknowledgementDeadline) { next = min(next ?? due, due) }
-      if window.poisonTopics.isProbing {
-        let proved = since.advanced(by: Self.provingTime)
+      if window.isHeld || window.poisonTopics.awaitsStability {
+        let proved = since.advanced(by: window.isHeld ? Self.goodTime : Self.provingTime)
         next = min(next ?? proved, proved)
       }
       return next

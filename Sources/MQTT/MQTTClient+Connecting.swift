@@ -68,6 +68,7 @@ extension MQTTClient {
     // Under TLS OpenSSL may report an error at any time.
     if !connection.configuration.isEncrypted { connection.handle.endLog() }
     connection.subscribe(subscriptions.all)
+    window.connected()
     reconnection.connected()
     olderProtocol.connected(connection.target, log)
     round.connected(to: connection.target)
@@ -88,10 +89,10 @@ extension MQTTClient {
   func end(_ problem: ConnectionProblem) {
     let now = EventLoop.now()
     var problem = problem
-    var wasConnected = false
+    var acceptedAt: Moment?
     let target = connection?.target
     if case .connected(let since, _) = phase {
-      wasConnected = true
+      acceptedAt = since
       statistics.losses += 1
       problem = reconnection.lost(
         problem,
@@ -101,15 +102,16 @@ extension MQTTClient {
       )
     }
     dropConnection()
-    let (lost, quarantined) = window.connectionEnded(byPeer: problem.kind == .dropped)
-    if let quarantined {
+    let droppedSince = problem.kind == .dropped ? acceptedAt : nil
+    let loss = window.connectionEnded(droppedSince: droppedSince, at: now)
+    if let (topic, until) = loss.quarantined {
       log.error(
         "Topic quarantined: the broker drops the connection for it",
-        ["topic": quarantined]
+        ["topic": topic, "for": "\(Reconnection.tenths(now.duration(to: until))) s"]
       )
     }
-    if wasConnected { wait(for: problem) } else { attemptFailed(problem, at: target) }
-    report(lost, quarantined: quarantined)
+    if acceptedAt == nil { attemptFailed(problem, at: target) } else { wait(for: problem) }
+    report(loss, at: now)
   }
 
   /// Tries the next address at once; after the last one of the round, waits.
@@ -157,9 +159,10 @@ extension MQTTClient {
   func finishClose() {
     dropConnection()
     phase = .idle
-    let (lost, _) = window.connectionEnded(byPeer: false)
+    let now = EventLoop.now()
+    let loss = window.connectionEnded(droppedSince: nil, at: now)
     change(to: .idle)
-    report(lost, quarantined: nil)
+    report(loss, at: now)
   }
 
   /// Cancels the watch, then destroys the handle, which closes its socket.
@@ -169,8 +172,8 @@ extension MQTTClient {
     wasReady = false
   }
 
-  private func report(_ lost: [PublishWindow.Entry], quarantined: String?) {
-    for entry in lost { onOutcome?(entry.token, entry.outcomeOfLoss(quarantined: quarantined)) }
+  private func report(_ loss: PublishWindow.Loss, at now: Moment) {
+    for entry in loss.entries { onOutcome?(entry.token, loss.outcome(of: entry, at: now)) }
   }
 
   private func change(to state: State) {
@@ -203,6 +206,7 @@ extension MQTTClient {
       connection?.fail(.noAnswer(within: configuration.connectDeadline))
     case .connected(let since, let keepAliveAt):
       checkAcknowledgements(at: now)
+      if since.advanced(by: ConnectionPhase.goodTime) <= now { window.connectionProvedGood() }
       if since.advanced(by: ConnectionPhase.provingTime) <= now { window.connectionProvedStable() }
       guard connection?.problem == nil, let keepAliveAt, keepAliveAt <= now else { return }
       phase = .connected(since: since, keepAliveAt: configuration.nextKeepAlive(after: now))

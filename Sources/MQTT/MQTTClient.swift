@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import LastOut
+package import LastOut
 import MQTTTopics
 package import Operations
 
@@ -18,7 +18,7 @@ package import Operations
 ///
 /// After a loss that a message in flight may have caused, publishes are sent one at a time until
 /// those topics are acknowledged. A topic that was alone in flight at three losses in a row is
-/// quarantined: later publishes on it are refused.
+/// quarantined: later publishes of the same payload are refused for a time; see ``PoisonTopics``.
 package final class MQTTClient {
   /// Called for each message.
   ///
@@ -94,7 +94,7 @@ package final class MQTTClient {
     self.resolve = resolve
     self.loop = loop
     self.log = log
-    window = PublishWindow(limit: configuration.window)
+    window = PublishWindow(limit: configuration.window, quarantine: configuration.quarantine)
     reconnection = Reconnection(configuration: configuration, log: log)
     waker = try Waker()
     // All of these are cancelled when the client is released.
@@ -136,6 +136,12 @@ package final class MQTTClient {
   }
 
   package var unacknowledgedCount: Int { window.entries.count }
+
+  /// The topics that are held back because the broker drops the connection for what was sent there,
+  /// in order, and until when.
+  package func quarantinedTopics(at now: Moment) -> [(topic: String, until: Moment)] {
+    window.poisonTopics.quarantined(at: now)
+  }
 
   /// How many bytes the broker has sent that were not read yet; 0 without a connection.
   ///
@@ -186,7 +192,8 @@ package final class MQTTClient {
 
   /// Publishes one message; it is sent at the end of the batch, or with ``flush()``.
   ///
-  /// Call it only while ``canPublish``. An invalid or quarantined topic is refused with an outcome.
+  /// Call it only while ``canPublish``. An invalid topic, or a quarantined message, is refused with an
+  /// outcome.
   ///
   /// - Returns: `false` if the client is not connected or the window is full; then no outcome follows.
   package func publish(
@@ -198,7 +205,8 @@ package final class MQTTClient {
     token: Token
   ) -> Bool {
     guard canPublish, let connection else { return false }
-    if let problem = window.refusal(topic: topic, payload: payload, qos: qos) {
+    let now = EventLoop.now()
+    if let problem = window.refusal(topic: topic, payload: payload, qos: qos, at: now) {
       refuse(token, problem)
       return true
     }
@@ -221,8 +229,9 @@ package final class MQTTClient {
           identifier: identifier,
           token: token,
           topic: topic,
+          payload: payload,
           qos: qos,
-          sentAt: EventLoop.now()
+          sentAt: now
         )
       )
     } catch  where error.isConnectionLost {

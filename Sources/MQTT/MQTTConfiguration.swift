@@ -48,6 +48,8 @@ package struct MQTTConfiguration: Hashable, Sendable {
   package var connectDeadline: Duration = .seconds(5)
   package var acknowledgementDeadline: Duration = .seconds(3)
   package var backoff: ClosedRange<Duration> = .milliseconds(250)...(.seconds(30))
+  /// How long a topic is held back for which the broker drops the connection: at first, and at most.
+  package var quarantine: ClosedRange<Duration> = .seconds(10)...(.seconds(600))
   /// The maximum number of unacknowledged publishes.
   package var window = 20
 

@@ -12,15 +12,24 @@ struct PublishWindow: Sendable {
     var identifier: Int32
     var token: MQTTClient.Token
     var topic: String
+    var payload: [UInt8] = []
     var qos = 1
     var sentAt: Moment
     /// Whether a later publish of the same quality of service was answered: answers come in order.
     var isPassed = false
+  }
 
-    /// The outcome when the connection ends first.
-    func outcomeOfLoss(quarantined: String?) -> MQTTClient.Outcome {
-      guard topic == quarantined else { return .lost }
-      return .refused(reason: "quarantined: the broker drops the connection for it")
+  /// What the end of a connection does to its publishes.
+  struct Loss {
+    /// The publishes in flight, in the order of sending.
+    var entries: [Entry]
+    /// The topic that is held back from now on, and until when.
+    var quarantined: (topic: String, until: Moment)?
+
+    /// The outcome of one of the publishes.
+    func outcome(of entry: Entry, at now: Moment) -> MQTTClient.Outcome {
+      guard let quarantined, entry.topic == quarantined.topic else { return .lost }
+      return .refused(reason: PublishWindow.words(now, quarantined.until))
     }
   }
 
@@ -28,19 +37,27 @@ struct PublishWindow: Sendable {
   var limit: Int
   /// In the order of sending.
   private(set) var entries: [Entry] = []
-  private(set) var poisonTopics = PoisonTopics()
+  private(set) var poisonTopics: PoisonTopics
   /// When the broker last sent something while a publish was unanswered.
   private var heardAt: Moment?
   /// When an answer was last due although not all that the broker had sent was read.
   private var behindAt: Moment?
+  /// Whether nothing is sent until the connection has lasted for ``ConnectionPhase/goodTime``.
+  private(set) var isHeld = false
+  /// Whether the broker has answered a publish on this connection.
+  private var hasAnswer = false
 
-  init(limit: Int) {
+  /// - Parameters:
+  ///   - limit: The maximum number of unanswered publishes.
+  ///   - quarantine: How long a topic is held back for which the broker drops the connection.
+  init(limit: Int, quarantine: ClosedRange<Duration> = .seconds(10)...(.seconds(600))) {
     self.limit = max(1, limit)
+    poisonTopics = PoisonTopics(durations: quarantine)
   }
 
   /// Whether the window has room for another publish.
   var hasRoom: Bool {
-    entries.count < limit && (entries.isEmpty || !poisonTopics.isProbing)
+    entries.count < limit && (entries.isEmpty || !poisonTopics.isProbing) && !isHeld
   }
 
   /// When the oldest unanswered publish was sent.
@@ -89,20 +106,39 @@ struct PublishWindow: Sendable {
     for earlier in entries.indices.prefix(position) where entries[earlier].qos == entry.qos {
       entries[earlier].isPassed = true
     }
-    poisonTopics.answered(entry.topic)
+    if entry.qos > 0 { hasAnswer = true }
+    poisonTopics.answered(entry.topic, entry.payload)
     return entry
   }
 
+  /// The broker has accepted a connection.
+  mutating func connected() { isHeld = poisonTopics.isSuspicious }
+
+  /// The connection has lasted for ``ConnectionPhase/goodTime``.
+  mutating func connectionProvedGood() { isHeld = false }
+
   /// Empties the window at the end of a connection.
   ///
-  /// - Parameter byPeer: Whether the peer dropped the connection, perhaps because of a message in
-  ///   flight; `false` after a deadline of the client or a disconnect.
-  /// - Returns: The publishes in flight, in the order of sending, and the topic quarantined for it.
-  mutating func connectionEnded(byPeer: Bool) -> (lost: [Entry], quarantined: String?) {
-    let lost = entries
+  /// - Parameters:
+  ///   - since: When the peer accepted the connection that it dropped, perhaps because of a message in
+  ///     flight; `nil` for a connection that was not accepted, or that this client ended.
+  ///   - now: The time of the end.
+  /// - Returns: The publishes in flight, and the topic that is quarantined for it.
+  mutating func connectionEnded(droppedSince since: Moment?, at now: Moment) -> Loss {
+    var loss = Loss(entries: entries)
+    if let since {
+      let wasGood =
+        hasAnswer || oldest.map { since.duration(to: $0) } ?? .zero >= ConnectionPhase.goodTime
+      loss.quarantined = poisonTopics.connectionDropped(
+        inFlight: entries.map { ($0.topic, $0.payload) },
+        wasGood: wasGood,
+        at: now
+      )
+    }
     entries = []
-    let quarantined = byPeer ? poisonTopics.connectionDropped(inFlight: lost.map(\.topic)) : nil
-    return (lost, quarantined)
+    hasAnswer = false
+    isHeld = false
+    return loss
   }
 
   /// Ends the probing; see ``PoisonTopics/clear()``.
@@ -111,16 +147,20 @@ struct PublishWindow: Sendable {
   }
 
   /// Why a publish is refused; `nil` if it is valid.
-  func refusal(topic: String, payload: [UInt8], qos: Int) -> String? {
-    if poisonTopics.isQuarantined(topic) {
-      return "quarantined: the broker dropped the connection for it"
-        + " \(PoisonTopics.strikesToQuarantine) times"
+  func refusal(topic: String, payload: [UInt8], qos: Int, at now: Moment) -> String? {
+    if let until = poisonTopics.heldUntil(topic: topic, payload: payload, at: now) {
+      return Self.words(now, until)
     }
     if !(0...2).contains(qos) { return "quality of service \(qos); 0, 1 and 2 exist" }
     if payload.count > Self.largestPayload {
       return "the payload has \(payload.count) bytes; at most \(Self.largestPayload) are possible"
     }
     return Topic.problem(inName: topic)
+  }
+
+  private static func words(_ now: Moment, _ until: Moment) -> String {
+    "quarantined: the broker drops the connection for it; not sent again for"
+      + " \(Reconnection.tenths(now.duration(to: until))) s"
   }
 
   /// The largest length that MQTT can express, minus the longest topic.

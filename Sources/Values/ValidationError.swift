@@ -34,8 +34,6 @@ package enum ValidationError: Error, Hashable, Sendable {
   case shuttingDown
   /// A person changed the property lately, and the change is another source's.
   case held(by: String)
-  /// The reports on a state topic return as commands on a command topic.
-  case feedbackLoop(commands: String, states: String, values: [String])
 }
 
 extension ValidationError: CustomStringConvertible {
@@ -71,10 +69,6 @@ extension ValidationError: CustomStringConvertible {
         + "\(free) (limits.pending is \(limit))"
     case .shuttingDown: "the gateway is shutting down"
     case .held(let source): "held by \(Excerpt.of(source))"
-    case .feedbackLoop(let commands, let states, let values):
-      "echo loop: something turns what \(states) reports into commands on \(commands), "
-        + "\(values.map { Excerpt.of($0) }.joined(separator: " and ")) in turn; "
-        + "refused until that has been quiet for 10 s or another value comes"
     }
   }
 

@@ -32,6 +32,22 @@ import Testing
     #expect(StatusAdvice.problems(in: Self.well()) == [])
   }
 
+  @Test func `a topic for which the broker drops the connection is red, and read back`() throws {
+    var report = Self.well()
+    report.brokers[0].quarantined = [
+      .init(topic: "cmd/lamp", milliseconds: 40_000), .init(topic: "cmd/fan", milliseconds: 9000),
+    ]
+    let problem = try #require(StatusAdvice.problems(in: report).first)
+    #expect(problem.subject == "broker mqtt")
+    #expect(
+      problem.message.contains("what was sent to cmd/lamp (and 1 more): not sent again for 40s")
+    )
+    #expect(problem.advice.contains("Another value is tried"))
+    #expect(StatusReport(report.json)?.brokers == report.brokers)
+    let lines = StatusText.lines(of: report, width: 200).map(\.text)
+    #expect(lines.contains { $0.contains("2 topics quarantined") })
+  }
+
   @Test(arguments: [
     ("unreachable", "Start the broker there, open its port to this machine, or correct"),
     ("unresolved", "Correct the host's name"),

@@ -29,6 +29,8 @@ struct Agenda {
     case power(device: Int, isOn: Bool)
     /// The reply to a routed message reaches the gateway, if the gateway was not restarted.
     case routeAnswer(UInt64, RouteMachine.Outcome, life: Int)
+    /// The message of a rule outside reaches the gateway.
+    case rule(Value)
     /// The second broker is connected.
     case farReconnection
   }

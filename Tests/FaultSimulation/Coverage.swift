@@ -47,6 +47,9 @@ package struct Coverage: CustomStringConvertible, Sendable {
     case relatedChanges
     case resumedLate
     case requests
+    /// Changes that are part of a feedback loop, and lives that have such.
+    case slowedChanges
+    case loopLives
   }
 
   private var counts = Array(repeating: 0, count: Kind.allCases.count)

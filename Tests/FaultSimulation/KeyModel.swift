@@ -62,9 +62,14 @@ struct KeyModel {
   var base = Moment.zero
   var quietEnd = Moment.zero
   var isBurstOpen = false
+  /// Whether the last change had no quiet period.
+  var isInstant = false
   /// A leading value waits for the end of the interval, which the last run began.
   var isLeadingHeld = false
   var intervalEnd = Moment.zero
+
+  /// Values that take turns.
+  var turns = TurnModel()
 
   // Behind the queue.
   var ready: Entry?

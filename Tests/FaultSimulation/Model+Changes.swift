@@ -114,17 +114,27 @@ extension Model {
       dropExcluded(by: place)
       makeReady(entry, place)
     } else {
-      enqueue(entry, place, at: now)
-      if options.skipsQuiet { flush(place, at: now) }
+      enqueue(entry, place, wait: options.wait, at: now)
+      if options.skipsQuiet, options.wait == nil { flush(place, at: now) }
     }
   }
 
-  private mutating func enqueue(_ entry: KeyModel.Entry, _ place: Int, at now: Moment) {
+  private mutating func enqueue(
+    _ entry: KeyModel.Entry,
+    _ place: Int,
+    wait: Duration?,
+    at now: Moment
+  ) {
     endHeld(place, as: .superseded, reason: "newer value")
-    let policy = keys[place].property.policy
+    var policy = keys[place].property.policy
+    if let wait {
+      policy.delay = wait
+      policy.leading = false
+    }
     let span = policy.maxWait.map { max($0, policy.delay) }
     // A zero delay collapses one batch: its burst lasts for its instant.
-    let hasEnded = policy.delay == .zero ? keys[place].quietEnd < now : keys[place].quietEnd <= now
+    let hasEnded = keys[place].isInstant ? keys[place].quietEnd < now : keys[place].quietEnd <= now
+    keys[place].isInstant = policy.delay == .zero
     let isFirst = !keys[place].isBurstOpen || hasEnded
     if isFirst {
       keys[place].isBurstOpen = true

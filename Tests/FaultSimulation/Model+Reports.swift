@@ -11,6 +11,8 @@ import Values
 extension Model {
   mutating func reported(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
     let place = Int(key.rawValue)
+    hasReports = true
+    keys[place].turns.reported(wire)
     devices[keys[place].device].mayRetry = true
     stateKnown(place)
     guard let value = keys[place].property.value(fromWire: wire) else { return }

@@ -18,6 +18,9 @@ struct Model {
     var ttl: Duration?
     var transition: Double?
     var skipsQuiet: Bool
+    /// Whether it comes by a message, and how long it then waits as part of a feedback loop.
+    var isMessage = false
+    var wait: Duration?
     /// The group's command that the change is a part of.
     var group: GroupTag?
   }
@@ -52,6 +55,8 @@ struct Model {
   let isJournalled: Bool
   /// Whether a reload is in progress.
   var isReloading = false
+  /// Whether any device has reported anything.
+  var hasReports = false
   /// The members' places by the place of their group's key.
   var groups: [Int: [Int]]
   /// The newest command of each group that was sent, in one message or one by one.

@@ -13,6 +13,7 @@ import Values
 /// Actions of users and operators.
 extension SimulatedLife {
   func act() {
+    if beginRule() { return }
     let draw = random.below(100)
     if draw < probabilities.cut { return breakLink() }
     if draw < 10 + probabilities.hand { return moveByHand() }
@@ -128,23 +129,10 @@ extension SimulatedLife {
     if isTraced {
       log("\(name(key)) \(change), caller \(options.caller), skips quiet \(options.skipsQuiet)")
     }
-    var found: ValidationError?
-    do throws(ValidationError) {
-      try core.change(
-        change,
-        of: key,
-        at: now,
-        ChangeOptions(
-          origin: options.caller == 0 ? nil : ChangeOrigin(replyTo: options.caller),
-          ttl: options.ttl,
-          members: options.transition.map { [.init("transition", JSONValue(shortest: $0))] },
-          skipsQuiet: options.skipsQuiet
-        )
-      )
-    } catch {
-      found = error
-      seen[.refusedChanges] += 1
-    }
+    var options = options
+    if options.isMessage { options.wait = expectedWait(change, of: key) }
+    let found = answer(change, of: key, options)
+    if found != nil { seen[.refusedChanges] += 1 }
     if model.groups[Int(key.rawValue)] != nil { return askGroup(change, of: key, options, found) }
     if case .notDurable? = found { return refusedByDisk(change, of: key) }
     let expected = model.change(change, of: key, options, at: now)
@@ -157,6 +145,30 @@ extension SimulatedLife {
       )
     }
     compareEvents("after a change")
+  }
+
+  /// Passes one change to the machine; returns why it was rejected.
+  private func answer(
+    _ change: ValueChange,
+    of key: KeyIndex,
+    _ options: Model.Options
+  ) -> ValidationError? {
+    let full = ChangeOptions(
+      origin: options.caller == 0 ? nil : ChangeOrigin(replyTo: options.caller),
+      ttl: options.ttl,
+      members: options.transition.map { [.init("transition", JSONValue(shortest: $0))] },
+      skipsQuiet: options.skipsQuiet
+    )
+    do throws(ValidationError) {
+      if options.isMessage {
+        try core.change(change, of: key, receivedOn: "a topic", at: now, full)
+      } else {
+        try core.change(change, of: key, at: now, full)
+      }
+      return nil
+    } catch {
+      return error
+    }
   }
 
   /// Passes a change of a group, which was answered with `found`, to the model.

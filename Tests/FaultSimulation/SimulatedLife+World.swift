@@ -33,6 +33,7 @@ extension SimulatedLife {
     case .power(let device, let isOn): power(device, isOn: isOn)
     case .routeAnswer(let number, let outcome, let life):
       if life == seen[.restarts] { answerRoute(number, outcome) }
+    case .rule(let value): askByMessage(value)
     case .farReconnection: world.isFarConnected = true
     }
   }
@@ -59,6 +60,7 @@ extension SimulatedLife {
     for key in publish.keys {
       guard let entry = model.keys[Int(key.rawValue)].flight?.entry else { continue }
       if entry.attempt > 1 { seen[.repetitions] += 1 }
+      showRule(entry.value, of: key, isCommand: true)
       values.append((key, entry.value))
       if let wrong = invariants.left(
         number: entry.number,
@@ -321,6 +323,9 @@ extension SimulatedLife {
     core.reported(key, wire, source: 0, at: now)
     model.reported(key, wire, at: now)
     compareEvents("after a report")
+    if let value = registry[key].property.value(fromWire: wire) {
+      showRule(value, of: key, isCommand: false)
+    }
   }
 
   func power(_ device: Int, isOn: Bool) {

@@ -28,6 +28,8 @@ package final class SimulatedLife {
   var probabilities: Probabilities
   var registry: Registry
   let settings: GatewayCoreSettings
+  /// In some lives a rule outside turns what a device does into changes.
+  var rule: OutsideRule?
   let isTraced: Bool
   /// Receives every line of the trace at once, so that it is known even if the next step traps.
   let listener: ((String) -> Void)?
@@ -86,6 +88,8 @@ package final class SimulatedLife {
     random = SeededGenerator(life: seed)
     probabilities = Probabilities(&random)
     registry = Registry(House.devices(seed))
+    rule = OutsideRule(registry, seed: seed)
+    Self.calm(&probabilities, &rule)
     var settings = GatewayCoreSettings()
     settings.commands.lanes = House.lanes
     settings.commands.pendingLimit = random.chance(30) ? 4 : 100

@@ -31,7 +31,9 @@ import Testing
   }
 
   @Test(arguments: ["settle/lamp/level/set", "settle/lamp/set"])
-  func `a set-state-set loop is stopped and both topics are named`(commands: String) throws {
+  func `a set-state-set loop is slowed, its topics are named, and nothing is rejected`(
+    commands: String
+  ) throws {
     let bench = try Bench.running(devices: Self.devices)
     let witness = try bench.witness()
     // A member of a device-level set is an object; the bridge's values are bare.
@@ -48,44 +50,17 @@ import Testing
     witness.publish("settle/lamp/level/set", "80")
 
     let line = try #require(
-      try bench.running().waitForLine(containing: "Feedback loop stopped")
+      try bench.running().waitForLine(containing: "Feedback loop slowed")
     )
     #expect(line.contains("commands=\(commands)"))
+    #expect(line.contains("publishes=cmd/lamp"))
     #expect(line.contains("states=home/lamp"))
     #expect(line.contains(#"values="80 and 60""#) || line.contains(#"values="60 and 80""#))
-    #expect(
-      witness.waitFor {
-        $0.contains { $0.topic.hasSuffix("/event") && $0.text.contains("rejected") }
-      }
-    )
-    let reason = try #require(try rejections(witness).first?["reason"]?.string)
-    #expect(reason.contains(commands))
-    #expect(reason.contains("home/lamp"))
-    withExtendedLifetime(bridge) {}
-  }
-
-  @Test func `after the stop nothing is sent to the device, and another value is still accepted`()
-    throws
-  {
-    let bench = try Bench.running(devices: Self.devices)
-    let witness = try bench.witness()
-    let bridge = try EchoingBridge(
-      port: bench.broker.port,
-      states: "home/lamp",
-      commands: "settle/lamp/level/set",
-      orders: "cmd/lamp"
-    )
-    witness.publish("settle/lamp/level/set", "60")
-    #expect(witness.waitFor("cmd/lamp", #"{"v":60}"#))
-    witness.publish("settle/lamp/level/set", "80")
-    #expect(try bench.running().waitForLine(containing: "Feedback loop stopped") != nil)
-
-    // Without the stop some forty more would leave in this time.
-    #expect(!witness.waitFor(within: .seconds(1)) { $0.count { $0.topic == "cmd/lamp" } > 12 })
-    let commands = witness.texts(on: "cmd/lamp")
-    #expect(commands.count <= 12)
-    #expect(try bench.running().lines(containing: "Feedback loop stopped").count == 1)
-
+    // It goes on, slowly.
+    let sent = witness.texts(on: "cmd/lamp").count
+    #expect(witness.waitFor { $0.count { $0.topic == "cmd/lamp" } > sent + 3 })
+    #expect(try rejections(witness).isEmpty)
+    #expect(try bench.running().lines(containing: "Feedback loop slowed").count == 1)
     let client = try bench.client()
     let own = try client.ask(#"{"key":"lamp/level","set":35,"id":1,"wait":"sent"}"#)
     #expect(own["phase"] == "accepted")
@@ -93,7 +68,7 @@ import Testing
     withExtendedLifetime(bridge) {}
   }
 
-  @Test func `users and scripts that alternate without such a bridge are never stopped`() throws {
+  @Test func `users and scripts that alternate without such a bridge are never slowed`() throws {
     let bench = try Bench.running(devices: Self.devices)
     let witness = try bench.witness()
     // The device reports once, and then no more.

@@ -100,8 +100,8 @@ import Testing
     var window = PublishWindow(limit: 20)
     window.sent(entry(1, "a"))
     window.sent(entry(2, "b"))
-    let ended = window.connectionEnded(byPeer: true)
-    #expect(ended.lost.map(\.identifier) == [1, 2])
+    let ended = window.connectionEnded(droppedSince: .zero, at: Moment(nanoseconds: 9))
+    #expect(ended.entries.map(\.identifier) == [1, 2])
     #expect(window.hasRoom)
     window.sent(entry(3, "a"))
     #expect(!window.hasRoom)
@@ -117,64 +117,79 @@ import Testing
     var window = PublishWindow(limit: 20)
     for _ in 0..<5 {
       window.sent(entry(1, "a"))
-      let ended = window.connectionEnded(byPeer: false)
+      let ended = window.connectionEnded(droppedSince: nil, at: .zero)
       #expect(ended.quarantined == nil)
     }
     window.sent(entry(1, "a"))
     #expect(window.hasRoom)
   }
 
+  private static let second: UInt64 = 1_000_000_000
+
+  /// Loses a connection with one publish in flight; returns the topic that is quarantined for it.
+  ///
+  /// It was accepted at `since` and the publish sent at `sent`, both in seconds.
+  private func lose(
+    _ window: inout PublishWindow,
+    _ topic: String,
+    since: UInt64,
+    sent: UInt64,
+    afterAnswer: Bool = false
+  ) -> String? {
+    window.connected()
+    if window.isHeld, sent > since { window.connectionProvedGood() }
+    if afterAnswer {
+      window.sent(entry(1, "other", at: sent * Self.second))
+      _ = window.answered(identifier: 1)
+    }
+    window.sent(entry(2, topic, at: sent * Self.second))
+    let loss = window.connectionEnded(
+      droppedSince: Moment(nanoseconds: since * Self.second),
+      at: Moment(nanoseconds: (sent + 1) * Self.second)
+    )
+    #expect(loss.entries.count == 1)
+    return loss.quarantined?.topic
+  }
+
+  @Test func `after two losses alone nothing is sent before the connection has proved good`() {
+    var window = PublishWindow(limit: 20)
+    for time in [10, 20] as [UInt64] {
+      window.connected()
+      #expect(window.hasRoom)
+      let quarantined = lose(&window, "a", since: time, sent: time)
+      #expect(quarantined == nil)
+    }
+    window.connected()
+    #expect(!window.hasRoom)
+    window.connectionProvedGood()
+    #expect(window.hasRoom)
+  }
+
+  @Test(
+    arguments: [
+      (30, 30, false, nil), (30, 31, false, "a"), (30, 30, true, "a"),
+    ] as [(UInt64, UInt64, Bool, String?)]
+  )
+  func `the third loss counts where the connection was good before`(
+    since: UInt64,
+    sent: UInt64,
+    afterAnswer: Bool,
+    quarantined: String?
+  ) {
+    var window = PublishWindow(limit: 20)
+    for time in [10, 20] as [UInt64] { _ = lose(&window, "a", since: time, sent: time) }
+    let found = lose(&window, "a", since: since, sent: sent, afterAnswer: afterAnswer)
+    #expect(found == quarantined)
+  }
+
   @Test func `a stable connection ends the probing for topics that are never sent again`() {
     var window = PublishWindow(limit: 20)
     window.sent(entry(1, "gone"))
-    _ = window.connectionEnded(byPeer: true)
+    _ = window.connectionEnded(droppedSince: .zero, at: .zero)
     window.sent(entry(2, "a"))
     #expect(!window.hasRoom)
     window.connectionProvedStable()
     #expect(window.hasRoom)
-  }
-}
-
-@Suite struct PoisonTopicsTests {
-  @Test func `three losses alone in flight quarantine a topic, and only it`() {
-    var topics = PoisonTopics()
-    expectQuarantined(nil, topics.connectionDropped(inFlight: ["a", "poison", "b"]))
-    expectQuarantined(nil, topics.connectionDropped(inFlight: ["poison"]))
-    expectQuarantined(nil, topics.connectionDropped(inFlight: ["poison"]))
-    expectQuarantined("poison", topics.connectionDropped(inFlight: ["poison"]))
-    #expect(topics.isQuarantined("poison"))
-    #expect(!topics.isQuarantined("a"))
-    #expect(topics.isProbing)
-  }
-
-  @Test func `an answer in between clears a topic's name`() {
-    var topics = PoisonTopics()
-    for _ in 0..<10 {
-      expectQuarantined(nil, topics.connectionDropped(inFlight: ["a"]))
-      expectQuarantined(nil, topics.connectionDropped(inFlight: ["a"]))
-      topics.answered("a")
-    }
-    #expect(!topics.isProbing)
-  }
-
-  @Test func `a loss of another topic between does not save the poison`() {
-    var topics = PoisonTopics()
-    _ = topics.connectionDropped(inFlight: ["poison"])
-    _ = topics.connectionDropped(inFlight: ["b"])
-    _ = topics.connectionDropped(inFlight: ["poison"])
-    expectQuarantined("poison", topics.connectionDropped(inFlight: ["poison"]))
-  }
-
-  @Test func `a loss with nothing in flight probes no topic`() {
-    var topics = PoisonTopics()
-    expectQuarantined(nil, topics.connectionDropped(inFlight: []))
-    #expect(!topics.isProbing)
-  }
-
-  @Test func `memory is bounded, whatever is lost`() {
-    var topics = PoisonTopics()
-    for number in 0..<5000 { _ = topics.connectionDropped(inFlight: ["key/\(number)"]) }
-    #expect(topics.rememberedCount <= 2 * PoisonTopics.mostTopics)
   }
 }
 
@@ -248,8 +263,4 @@ import Testing
 
 private func expectLikely(_ expected: Bool, _ isRaised: Bool) {
   #expect(isRaised == expected)
-}
-
-private func expectQuarantined(_ expected: String?, _ topic: String?) {
-  #expect(topic == expected)
 }

@@ -169,9 +169,15 @@ import Testing
     let refusals = harness.outcomes.filter { "\($0.outcome)".contains("quarantined") }
     #expect(refusals.count == 1)
     #expect(harness.log.count(of: "Topic quarantined") == 1)
-    // From now on it is refused without being sent.
-    harness.set("poison", "small")
+    // It is refused without being sent, and another payload is tried at once.
+    harness.set("poison", String(repeating: "x", count: 5000))
     #expect(harness.isSettled)
+    #expect(harness.client.statistics.losses == 4)
+    #expect(harness.client.quarantinedTopics(at: EventLoop.now()).map(\.topic) == ["poison"])
+    harness.set("poison", "small")
+    #expect(harness.run { harness.isSettled })
+    #expect(witness.waitFor { $0.contains { $0.topic == "poison" && $0.text == "small" } })
+    #expect(harness.client.statistics.losses == 4)
     #expect(harness.isConnected)
   }
 

@@ -114,8 +114,21 @@ import Testing
 
   @Test func `while topics are probed, the end of the probing is a deadline`() {
     var window = window(sentAt: 0)
-    _ = window.connectionEnded(byPeer: true)
+    _ = window.connectionEnded(droppedSince: at(0), at: at(1))
     let phase = ConnectionPhase.connected(since: at(10), keepAliveAt: at(20))
+    #expect(deadline(phase, window) == at(15))
+  }
+
+  @Test func `a connection that must prove good has a deadline after a second`() {
+    var window = PublishWindow(limit: 5)
+    for _ in 0..<2 {
+      window.sent(.init(identifier: 1, token: .init(number: 1), topic: "a", sentAt: at(0)))
+      _ = window.connectionEnded(droppedSince: at(0), at: at(1))
+    }
+    window.connected()
+    let phase = ConnectionPhase.connected(since: at(10), keepAliveAt: at(20))
+    #expect(deadline(phase, window) == at(11))
+    window.connectionProvedGood()
     #expect(deadline(phase, window) == at(15))
   }
 

@@ -12,10 +12,7 @@ package struct ChangeOptions: Sendable {
   package var ttl: Duration?
   /// Members that are sent with the command, see ``Device/options``.
   package var members: [JSONValue.Member]?
-  /// Whether the quiet period is skipped.
-  package var skipsQuiet = false
-  /// Whether values that are accepted together wait for the longest of their quiet periods.
-  package var isJoint = false
+  package var quiet = QuietPeriod.normal
   /// Whether the value contradicts another one of the same change, see
   /// ``CommandStateMachine/stating(_:)``.
   package var rides = false
@@ -30,14 +27,33 @@ package struct ChangeOptions: Sendable {
     self.origin = origin
     self.ttl = ttl
     self.members = members
-    self.skipsQuiet = skipsQuiet
-    self.isJoint = isJoint
+    quiet = skipsQuiet ? .skipped : isJoint ? .joint : .normal
   }
+
+  /// Whether the quiet period is skipped.
+  package var skipsQuiet: Bool { quiet == .skipped }
 
   /// The same, with the quiet period.
   package var settling: ChangeOptions {
     var options = self
-    options.skipsQuiet = false
+    options.quiet = .normal
     return options
   }
+
+  /// The same, for a change whose quiet period grows because it is part of a feedback loop.
+  package var slowed: ChangeOptions {
+    var options = self
+    options.quiet = .slowed
+    return options
+  }
+}
+
+/// How a value waits for quiet.
+package enum QuietPeriod: Sendable {
+  case normal
+  case skipped
+  /// Values that are accepted together wait for the longest of their quiet periods.
+  case joint
+  /// Like ``normal``, and the value does not lead its burst.
+  case slowed
 }

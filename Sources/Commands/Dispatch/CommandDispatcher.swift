@@ -63,9 +63,10 @@ package struct CommandDispatcher: ~Copyable {
     _ change: consuming PendingChange,
     for key: KeyIndex,
     at now: Moment,
-    delay: Duration? = nil
+    delay: Duration? = nil,
+    leads: Bool = true
   ) {
-    if let replaced = queue.enqueue(change, for: key, at: now, delay: delay) {
+    if let replaced = queue.enqueue(change, for: key, at: now, delay: delay, leads: leads) {
       log.statistics.collapsed += 1
       if log.hasReader(of: replaced) { emitReplaced(replaced, of: key, at: now) }
     }

@@ -21,6 +21,7 @@ package struct StatusAdvice {
     for broker in report.brokers where !broker.isConnected && !advice.isUnstated(broker) {
       advice.add(broker)
     }
+    for broker in report.brokers { advice.addQuarantined(broker) }
     advice.addOtherGateway()
     advice.addJournal()
     advice.addCluster()
@@ -159,6 +160,20 @@ package struct StatusAdvice {
       "broker \(broker.name)",
       "\(broker.url): \(state)\(age(broker.sinceMilliseconds))\(reason)",
       advice: advice(broker)
+    )
+  }
+
+  private mutating func addQuarantined(_ broker: StatusReport.Broker) {
+    guard let first = broker.quarantined.first else { return }
+    let rest = broker.quarantined.count - 1
+    add(
+      "broker \(broker.name)",
+      "it drops the connection for what was sent to \(first.topic)"
+        + (rest > 0 ? " (and \(rest) more)" : "")
+        + ": not sent again for \(AgeText.text(first.milliseconds))",
+      advice:
+        "See the broker's log for the reason: size, permission or a plug-in. Another value is tried"
+        + " at once."
     )
   }
 

@@ -92,6 +92,11 @@ extension StatusReport.Broker {
       "state": .string(state.rawValue), "since_ms": .count(sinceMilliseconds),
       "trouble": .text(trouble), "reason": .text(reason), "connections": .count(connections),
       "losses": .count(losses), "dropped": .count(dropped),
+      "quarantined": .array(
+        quarantined.map {
+          .object(["topic": .string($0.topic), "for_ms": .count($0.milliseconds)])
+        }
+      ),
     ])
   }
 
@@ -109,6 +114,9 @@ extension StatusReport.Broker {
     connections = json["connections"]?.count ?? 0
     losses = json["losses"]?.count ?? 0
     dropped = json["dropped"]?.count ?? 0
+    quarantined = json.rows("quarantined") { row in
+      row["topic"]?.string.map { .init(topic: $0, milliseconds: row["for_ms"]?.count ?? 0) }
+    }
   }
 }
 

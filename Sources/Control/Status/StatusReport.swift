@@ -140,6 +140,8 @@ extension StatusReport {
     package var losses = 0
     /// Events and replies that were dropped, because the broker was away or too slow.
     package var dropped = 0
+    /// The topics that are held back because the broker drops the connection for what was sent there.
+    package var quarantined: [Quarantine] = []
 
     package init(name: String, url: String, state: State) {
       self.name = name
@@ -148,6 +150,18 @@ extension StatusReport {
     }
 
     package var isConnected: Bool { state == .connected }
+  }
+
+  /// A topic that is held back.
+  package struct Quarantine: Hashable, Sendable {
+    package var topic: String
+    /// How long it will be.
+    package var milliseconds: Int
+
+    package init(topic: String, milliseconds: Int) {
+      self.topic = topic
+      self.milliseconds = milliseconds
+    }
   }
 
   package struct Devices: Hashable, Sendable {

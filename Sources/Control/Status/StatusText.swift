@@ -210,7 +210,9 @@ package struct StatusText {
     let losses = broker.losses > 0 ? ", lost \(broker.losses) times" : ""
     let dropped = broker.dropped > 0 ? ", \(broker.dropped) messages dropped" : ""
     let address = broker.address.flatMap { broker.url.has($0) ? nil : " (\($0))" } ?? ""
-    return "\(name)\(broker.url)\(address): \(state)\(age)\(losses)\(dropped)"
+    let held = broker.quarantined.count
+    let quarantined = held > 0 ? ", \(counted(held, "topic", "topics")) quarantined" : ""
+    return "\(name)\(broker.url)\(address): \(state)\(age)\(losses)\(dropped)\(quarantined)"
   }
 
   private static func counted(_ count: Int, _ one: String, _ many: String) -> String {

@@ -45,7 +45,6 @@ enum HTTPProblems {
     case .held(let source):
       members.append(.init("held_by", .string(source)))
       return Problem(409, "held", error.description, members: members)
-    case .feedbackLoop: preconditionFailure("Only messages can be part of a feedback loop.")
     case .notDurable:
       return Problem(
         503,

@@ -135,6 +135,12 @@ struct MetricsReport: PartialDocument {
       )
     }
     text.family(
+      "settle_changes_slowed_total",
+      .counter,
+      "Changes by MQTT that wait longer because two values alternate, as in a feedback loop."
+    )
+    text.sample("settle_changes_slowed_total", [:], context.core.loops.slowedCount)
+    text.family(
       "settle_devices_refused_total",
       .counter,
       "Messages that named a device that cannot be, or one too many."

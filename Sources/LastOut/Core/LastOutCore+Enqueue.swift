@@ -12,6 +12,7 @@ extension LastOutCore {
   ///   - key: The key that changes.
   ///   - now: The current time.
   ///   - delay: Overrides the policy's quiet period for this change; negative counts as zero.
+  ///   - leads: Whether a change with its own `delay` leads where its policy says so.
   /// - Returns: The replaced value, or `value` if its policy drops it, so that the caller decides where
   ///   to free it.
   @inlinable
@@ -20,13 +21,14 @@ extension LastOutCore {
     _ value: consuming Value,
     for key: KeyIndex,
     at now: Moment,
-    delay: Duration? = nil
+    delay: Duration? = nil,
+    leads: Bool = true
   ) -> Value? {
     let now = advance(to: now)
     let place = Int(key.rawValue)
     // The fast path: one more change of a value that waits for quiet. Other cases cost a call.
     guard delay == nil, UInt(bitPattern: place) < UInt(bitPattern: entries.count) else {
-      return enqueueUnusual(value, for: key, at: now, delay: delay)
+      return enqueueUnusual(value, for: key, at: now, delay: delay, leads: leads)
     }
     let index = entries[place].slot
     guard index >= 0 else { return enqueueIdle(value, for: key, at: now) }
@@ -50,11 +52,15 @@ extension LastOutCore {
     _ value: consuming Value,
     for key: KeyIndex,
     at now: UInt64,
-    delay: Duration?
+    delay: Duration?,
+    leads: Bool
   ) -> Value? {
     addEntry(of: key)
     var rule = rules[entries[key.rawValue].rule]
-    if let delay { rule.overrideDelay(delay, in: schedule.lists) }
+    if let delay {
+      rule.overrideDelay(delay, in: schedule.lists)
+      rule.leading = rule.leading && leads
+    }
     return enqueueAny(value, for: key, at: now, rule: rule)
   }
 
