@@ -195,10 +195,11 @@ class Broker:
             await Connection(self, reader, writer).serve()
         self.tasks.discard(task)
 
-    def close(self):
-        self.server.close()
-        for task in self.tasks:
-            task.cancel()
+    async def close(self):
+        if self.server:
+            self.server.close()
+        self.cut()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
     def open_session(self, connect, connection):
         session = self.sessions.get(connect.name)
@@ -257,4 +258,4 @@ class Broker:
     def cut(self):
         """Ends every connection; acknowledgements on their way are lost."""
         for session in self.connected:
-            session.connection.writer.transport.abort()
+            session.connection.end()

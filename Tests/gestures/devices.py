@@ -6,6 +6,7 @@ A world gives them `later(delay, function)`, `random`, `report(topic, payload)` 
 """
 
 import json
+from collections import deque
 
 POSITIONS_PER_SECOND, WAY_EVERY = 40, 0.2
 
@@ -136,11 +137,12 @@ class Cover(Simulated):
 
 
 class Thermostat(Simulated):
-    """It answers late. Where it is late with each answer, what was asked before is among them."""
+    """It answers late, in order. Where it answers each request, what was asked before is among the answers."""
 
     def __init__(self, device, world):
         super().__init__(device, world)
-        self.answers = 0
+        #: The state after each request that is not answered yet, oldest first.
+        self.answers = deque()
 
     def read(self, topic, payload):
         message = json.loads(payload)
@@ -149,19 +151,22 @@ class Thermostat(Simulated):
 
     def take(self, values):
         self.state |= values
-        self.answers += 1
+        self.answers.append(dict(self.state))
         self.is_restless = True
-        # Answers keep their order.
-        now = self.world.now()
-        self.due = max(getattr(self, "due", 0), now + self.world.random.uniform(0.2, 4))
-        state = dict(self.state) if self.device.details["late"] else None
-        self.world.later(self.due - now, self.answer, self.answers, state)
+        if len(self.answers) == 1:
+            self.wait()
 
-    def answer(self, number, state):
-        if number == self.answers:
-            self.is_restless = False
-        if state or number == self.answers:
-            self.report(state)
+    def wait(self):
+        self.world.later(self.world.random.uniform(0.2, 3), self.answer)
+
+    def answer(self):
+        if not self.device.details["late"]:
+            self.answers = deque([self.state])
+        state = self.answers.popleft()
+        self.is_restless = bool(self.answers)
+        self.report(state)
+        if self.answers:
+            self.wait()
 
     def report(self, state=None):
         state = state or self.state

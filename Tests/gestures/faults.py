@@ -21,8 +21,18 @@ class Faults:
             while self.world.now() < end:
                 if self.world.is_over:
                     return
+                if self.world.gateway.process.poll() is not None:
+                    await self.revive()
                 await asyncio.sleep(0.1)
             await getattr(self, kind)()
+
+    async def revive(self):
+        """It has ended by itself."""
+        gateway = self.world.gateway
+        gateway.is_ready = False
+        self.finds("crash", f"the gateway ended with {gateway.process.returncode}:\n{gateway.log_end(1500)}")
+        self.restarts(is_kill=True)
+        await gateway.start()
 
     async def reload(self):
         self.world.figures.reloads += 1
@@ -52,11 +62,11 @@ class Faults:
             self.finds("exit", f"the gateway ended with {code}:\n{self.world.gateway.log_end(1500)}")
 
     def lists_presses_only(self):
-        """Whether the report of the last end names no key that the journal should have kept."""
-        report = self.world.gateway.log_end().rpartition("not sent")[2]
-        keys = {f"{name}/{part}" for name, device in self.world.simulated.items()
-                for part, what in device.device.properties.items() if what.kind != "action"}
-        return not any(key in report for key in keys)
+        """Whether each key of the last report is kept in the journal, or is that of a button."""
+        unsent, _, kept = self.world.gateway.log_end().rpartition("not sent: ")[2].partition("kept in the journal: ")
+        values = {f"{name}/{part}" for name, device in self.world.simulated.items()
+                  for part, what in device.device.properties.items() if what.kind != "action"}
+        return not values & (set(unsent.replace(";", " ").split()) - set(kept.split()))
 
     def restarts(self, is_kill):
         for person in self.world.people:
@@ -69,8 +79,6 @@ class Faults:
             self.world.broker.swallow()
             await asyncio.sleep(self.random.uniform(0.05, 0.6))
         self.world.broker.cut()
-        for person in self.world.people:
-            person.cut()
 
     def finds(self, kind, text):
         self.world.finds(self.world.people[0], Finding(kind, text))

@@ -64,6 +64,10 @@ class Change:
             if answer.status is None:
                 answer.status, answer.value, answer.reason = status, value, reason
 
+    def forget_answers(self):
+        for answer in self.answers.values():
+            answer.status = answer.value = answer.reason = None
+
     def lose(self):
         for key in self.answers:
             self.answer(key, LOST)

@@ -55,11 +55,6 @@ class Person:
     def restart(self, is_kill):
         self.records.append(Restart(self.world.now(), is_kill))
         self.recent.append((self.world.now(), "gateway", "killed" if is_kill else "terminated"))
-        self.cut()
-
-    def cut(self):
-        for press in self.presses.values():
-            press["is_disturbed"] = True
 
     def again(self, change):
         """The broker delivers a change once more, whose acknowledgement it has not seen."""
@@ -114,7 +109,7 @@ class Person:
         self.recent.append((change.at, "change", change))
         for part in change.parts:
             if part.verb == "press" and part.argument not in ("STOP", "OPEN", "CLOSE"):
-                press = {"part": part, "messages": 0, "ended": None, "is_disturbed": False}
+                press = {"part": part, "messages": 0, "ended": None, "epoch": self.world.epoch()}
                 self.presses.setdefault((f"{part.device}/{part.property}", part.argument), press)
 
     def complete(self, change):
@@ -170,6 +165,8 @@ class Person:
         world = self.world
         if any(world.simulated[name].is_restless for name in self.devices):
             return "a device is on its way"
+        if not world.broker.connected:
+            return "the gateway has no broker"
         topics = {topic for topic, names in world.command_topics.items() if names & self.devices.keys()}
         topics |= {world.simulated[name].topic for name in self.devices}
         topics |= {f"{world.simulated[name].topic}/state" for name in self.devices}
@@ -226,7 +223,7 @@ class Person:
     def judge_presses(self):
         for (key, word), press in self.presses.items():
             answer, count = press["part"].answer, press["messages"]
-            fewest = 1 if answer.status == ACCEPTED and not press["ended"] and not press["is_disturbed"] else 0
+            fewest = 1 if answer.status == ACCEPTED and not press["ended"] and press["epoch"] == self.world.epoch() else 0
             if not fewest <= count <= 1:
                 return Finding("press", f"{key}: {word} was {answer.status}, and left {count} times")
         return None

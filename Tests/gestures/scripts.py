@@ -144,7 +144,7 @@ class Hand:
         if not part.reports:
             return self.drag(key, part)
         # Somebody at the device itself, when all is quiet.
-        return [Act("quiet"), Act("hand", key, part.snap(self.value(part)))]
+        return [Act("quiet"), Act("hand", key, part.snap(self.value(part))), Act("quiet")]
 
     def steps(self, key, size):
         sign = self.random.choice([-1, 1])

@@ -30,7 +30,7 @@ async def find(plant, options):
         try:
             await world.run()
         finally:
-            world.close()
+            await world.close()
         return world.plant.is_found(world.kinds), world.kinds, world.now() - world.start
 
 

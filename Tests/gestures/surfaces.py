@@ -29,6 +29,8 @@ def line_of(change):
 
 def note(change, answer):
     """Notes an answer in the form of the control socket, and of lines over HTTP."""
+    if "group" in answer and answer["key"] not in change.answers:
+        return
     if "error" in answer:
         is_stopping = answer["error"].get("code") == "stopping"
         change.answer(None, REFUSED if is_stopping else REJECTED, reason=answer["error"].get("message"))
@@ -203,7 +205,8 @@ class Batch(HTTP):
 class MQTT:
     """Messages on the gateway's topics. Answers are seen on the control socket.
 
-    What must not be repeated, a step or a toggle, is sent with quality of service 0.
+    What must not be repeated, a step or a toggle, is sent with quality of service 0. Only single values
+    have an identifier; the answers to others are told apart by their order.
     """
 
     name = "mqtt"
@@ -211,13 +214,17 @@ class MQTT:
     def __init__(self, world):
         self.world, self.changes, self.topics, self.first_epoch = world, [], set(), world.epoch()
 
+    @staticmethod
+    def has_identifier(change):
+        return change.verb in ("set", "press")
+
     def message(self, change):
         """Topic, payload and quality of service."""
         if change.verb == "scene":
             return f"settle/scene/{change.target}/set", "1", 0
         if change.verb == "many":
             return f"settle/{change.target}/set", json.dumps(change.argument), 0
-        if change.verb in ("set", "press"):
+        if self.has_identifier(change):
             payload = json.dumps({"value": change.argument, "id": change.id})
             return f"settle/{change.target}/set", payload, 1 if change.verb == "set" else 0
         payload = f"{change.argument:+}" if change.verb == "step" else "1"
@@ -245,6 +252,11 @@ class MQTT:
                 break
             await asyncio.sleep(0.02)
         world.check_answers(waited, epoch != self.first_epoch)
+        if epoch != self.first_epoch:
+            # Without an identifier, nobody knows which of them was lost.
+            for change in self.changes:
+                if not self.has_identifier(change):
+                    change.forget_answers()
         for change in self.changes:
             change.lose()
             world.expect_no_more(change)

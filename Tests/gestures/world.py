@@ -13,7 +13,7 @@ from broker import Broker
 from devices import simulate
 from faults import Faults
 from gateway import Gateway
-from house import sites
+from house import GROUP_TOPICS, sites
 from intents import ACCEPTED, REJECTED
 from model import Finding
 from order import Message
@@ -68,7 +68,7 @@ class World:
                 self.request_topics[topic] = device
         self.add_groups()
         self.people = [Person(self, site, Hand(site, self.draw(site.name), options.without)) for site in self.sites]
-        self.person_of = {name: person for person in self.people for name in person.devices}
+        self.person_of = {name: person for person in self.people for name in [*person.devices, *person.site.groups]}
         #: Identifier -> change by MQTT; key -> changes without one, the oldest first.
         self.by_id, self.by_key = {}, {}
         self.holders, (self.port, http_port) = zip(reserve_port(), reserve_port())
@@ -80,7 +80,6 @@ class World:
         return random.Random(f"{self.options.seed}/{name}")
 
     def add_groups(self):
-        from house import GROUP_TOPICS
         for site in self.sites:
             for group, members in site.groups.items():
                 if group in GROUP_TOPICS:
@@ -188,7 +187,8 @@ class World:
     def check_answers(self, changes, was_lost):
         silent = [change for change in changes if not change.is_answered]
         if silent and not was_lost:
-            self.finds(self.person_of[silent[0].parts[0].device], Finding("unanswered", str(silent[0])))
+            name = silent[0].parts[0].device if silent[0].parts else silent[0].target.partition("/")[0]
+            self.finds(self.person_of[name], Finding("unanswered", str(silent[0])))
 
     # The course of the test.
 
@@ -231,6 +231,6 @@ class World:
             if self.plant.is_found(self.kinds):
                 self.end()
 
-    def close(self):
+    async def close(self):
         self.gateway.close()
-        self.broker.close()
+        await self.broker.close()
