@@ -32,6 +32,8 @@ class Expectation:
         self.final = Belief([value])
         #: What a step counts from, if that is not `final`; whether the gateway may not know it.
         self.base, self.is_forgotten, self.has_doubt = None, False, False
+        #: Whether it does not know it from before the newest value either, which a cancel may drop.
+        self.was_forgotten = False
         self.undone = None
 
     def asks(self, outcome, is_sure):
@@ -43,6 +45,7 @@ class Expectation:
             self.final, self.base, self.is_forgotten = outcome, None, False
         else:
             self.final, self.has_doubt = self.final.join(outcome), True
+            self.base = self.base and self.base.join(outcome)
 
     def becomes(self, outcome, is_sure):
         """Another property of the device has this effect on it."""
@@ -73,7 +76,7 @@ class Expectation:
             return
         if count is not None and not self.has_doubt and len(self.trail) > 1:
             self.trail.pop()
-        self.final = self.any_of_trail()
+        self.final, self.is_forgotten = self.any_of_trail(), self.was_forgotten
         self.undone = (at, before)
 
     def restart(self, restart):
@@ -81,7 +84,7 @@ class Expectation:
             self.final = self.final.join(self.undone[1])
         # The gateway knows only what the device reports, on its way or not; a mute one says nothing.
         self.base = self.everything()
-        self.is_forgotten = True
+        self.is_forgotten = self.was_forgotten = True
 
     def everything(self):
         belief = self.any_of_trail().join(self.final)
@@ -89,7 +92,7 @@ class Expectation:
 
     def fails(self):
         self.base = self.everything()
-        self.is_forgotten = True
+        self.is_forgotten = self.was_forgotten = True
 
 
 class DeviceModel:
@@ -97,6 +100,8 @@ class DeviceModel:
 
     def __init__(self, device, state):
         self.device = device
+        #: Of a cover: whether it got a word since all was quiet, and where the last one may have led.
+        self.is_commanded, self.way = False, None
         self.properties = {
             name: Expectation(device.name, part, state[name])
             for name, part in device.properties.items() if part.kind != "action"
@@ -125,15 +130,32 @@ class DeviceModel:
             power.asks(implied, is_sure)
 
     def rules_of_cover(self, values, is_sure):
-        if "command" not in values:
+        position = self.properties["position"]
+        if "position" in values:
+            self.after_command(position, values["position"])
             return
-        position, word = self.properties["position"], values["command"].only
+        word = values["command"].only
         if word == "STOP":
             position.becomes(position.everything(), is_sure)
         else:
-            position.asks(Belief([100 if word == "OPEN" else 0]), is_sure)
+            self.way = Belief([100 if word == "OPEN" else 0])
+            position.asks(self.way, is_sure)
             # A press is not kept over a crash.
             position.undone = (float("inf"), position.everything())
+            # A step counts from where it is.
+            position.base = position.everything()
+        self.is_commanded = True
+
+    def after_command(self, position, outcome):
+        """A position after OPEN, CLOSE or STOP.
+
+        Until the device reports its way, the gateway may take the position for what it has already. And a
+        report of where it stopped or moves to lies outside of what was asked for: a hand at the device.
+        """
+        if self.is_commanded:
+            position.base = position.everything()
+        if self.way and any(value in position.trail[:-1] for value in outcome.values):
+            position.final = position.final.join(self.way)
 
     def rules_of_thermostat(self, values, is_sure):
         if "mode" in values and values["mode"].allows("off"):
@@ -149,7 +171,7 @@ class SiteModel:
         self.devices = {device.name: DeviceModel(device, states[device.name]) for device in site.devices}
         self.findings = []
         for key in forgotten:
-            self.expectation(key).is_forgotten = True
+            self.expectation(key).is_forgotten = self.expectation(key).was_forgotten = True
 
     def expectation(self, key):
         device, _, name = key.partition("/")
@@ -180,7 +202,10 @@ class SiteModel:
                 self.rejected(part)
             elif part.answer.status in (ACCEPTED, LOST):
                 by_device.setdefault(part.device, []).append(part)
-        if change.is_mistake and by_device:
+        if change.is_mistake:
+            accepted = [part for part in change.parts if part.answer.status == ACCEPTED]
+            if not accepted:
+                return
             self.findings.append(Finding("accepted", f"a value that is not allowed was not rejected: {change}"))
             return
         if change.verb == "toggle" and change.parts[0].is_of_group:

@@ -42,7 +42,8 @@ class Person:
 
     def sees(self, event):
         key, phase = event["key"], event["phase"]
-        self.recent.append((self.world.now(), "event", f"{key} {phase} {event['value']} {event.get('reason') or ''}"))
+        if event["reason"] != "newer value":
+            self.recent.append((self.world.now(), "event", f"{key} {phase} {event['value']} {event['reason'] or ''}"))
         if key in self.keys and phase in ("failed", "expired"):
             part = self.keys[key]
             if part.kind == "action":
