@@ -77,6 +77,10 @@ class Hand:
         name, part = self.site.devices[0].name, self.site.devices[0].properties["position"]
         drawn = self.random.random()
         key = f"{name}/position"
+        if self.random.random() < 0.25:
+            # A change of mind on the way.
+            first = Act("set", key, self.value(part), self.random.uniform(0.3, 1.5), is_now=True)
+            return [first, *(self.steps(key, 15) if self.random.random() < 0.6 else [Act("set", key, self.value(part))])]
         if "stop" in self.without or drawn < 0.35:
             return self.steps(key, 15) if drawn < 0.15 else self.number(key, part)
         command = f"{name}/command"
