@@ -13,7 +13,7 @@ SEED ?=
 COUNT ?=
 # Several gateways as one: make soak CLUSTER=1 SEED=7
 CLUSTER ?=
-# How many seconds: make check-api FOR=600, make fuzz FOR=3600, make soak-process FOR=900, make test-cluster FOR=300
+# How many seconds: make check-api FOR=600, make fuzz FOR=3600, make soak-process FOR=900, make test-cluster FOR=300, make gestures FOR=600
 FOR ?=
 # What to fuzz, a folder of Tests/fuzz/corpus: make fuzz TARGET=yaml
 TARGET ?=
@@ -32,7 +32,7 @@ endif
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster run build test test-under-load test-cluster check-api panel-test check-home-assistant check-binaries deb check-deb release-check soak lanes evening soak-process fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo demo-cluster run build test test-under-load test-cluster check-api panel-test check-home-assistant check-binaries deb check-deb release-check soak lanes evening soak-process gestures fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Turn the knob. Settle sends only where it stopped."
@@ -95,6 +95,9 @@ evening: install-deps ## Play an evening in a simulated house, with and without 
 soak-process: build ## Run real programs under mixed load with restarts and reloads for FOR=900 seconds
 	@.ci/install-deps
 	@.ci/soak-process $(or $(FOR),900)
+
+gestures: $(if $(TESTS_SETTLED),,build) ## Make random gestures against the real gateway for FOR=60 seconds; SEED=7, ARGS="--only blind-1" or ARGS=--self-test
+	@Tests/gestures/run --for $(or $(FOR),60) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 fuzz: install-deps ## Fuzz everything that reads bytes from outside; FOR=3600 seconds each, TARGET=yaml for one
 	@.ci/fuzz $(or $(FOR),60) $(TARGET)

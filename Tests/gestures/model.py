@@ -1,0 +1,276 @@
+# Settle
+# SPDX-License-Identifier: Apache-2.0
+"""What a person expects of the devices after a series of changes.
+
+Per device, from the accepted changes in the order of their acceptance: the state that each property
+must have once all is quiet. What was not answered may or may not have happened. Written from what the
+documentation promises, in terms of what was asked and not of queues, windows or timers.
+"""
+
+from belief import Belief
+from intents import ACCEPTED, LOST, REJECTED, Change, Failed, Restart
+
+#: A cancel reaches the disk with the next commit; a kill within so many seconds may undo it.
+CANCEL_REACHES_DISK = 2.0
+
+
+class Finding(Exception):
+    """Something is wrong; `kind` is a word."""
+
+    def __init__(self, kind, text):
+        super().__init__(f"{kind}: {text}")
+        self.kind, self.text = kind, text
+
+
+class Expectation:
+    """What is known of one property."""
+
+    def __init__(self, device, part, value):
+        self.key, self.part = f"{device}/{part.name}", part
+        #: Each value asked for since all was quiet, and the one before: what may have been sent meanwhile.
+        self.trail = [value]
+        self.final = Belief([value])
+        #: What a step counts from, if that is not `final`; whether the gateway may not know it.
+        self.base, self.is_forgotten, self.has_doubt = None, False, False
+        #: Whether it does not know it from before the newest value either, which a cancel may drop.
+        self.was_forgotten = False
+        self.undone = None
+
+    def asks(self, outcome, is_sure):
+        self.trail += outcome.values
+        if outcome.span:
+            self.trail += outcome.span
+        self.undone = None
+        if is_sure:
+            self.final, self.base, self.is_forgotten = outcome, None, False
+        else:
+            self.final, self.has_doubt = self.final.join(outcome), True
+            self.base = self.base and self.base.join(outcome)
+
+    def becomes(self, outcome, is_sure):
+        """Another property of the device has this effect on it."""
+        self.final = outcome if is_sure else self.final.join(outcome)
+        self.base = None
+
+    def any_of_trail(self):
+        return Belief(self.trail)
+
+    def counts_from(self):
+        return self.base or self.final
+
+    def outcome(self, verb, argument, value, is_sure):
+        """What a change asks for, and whether the answer fits; `value` is what was answered."""
+        if verb in ("set", "press"):
+            expected = Belief([self.part.snap(argument)])
+        elif verb == "step":
+            expected = self.counts_from().map(self.part.add(argument))
+        else:
+            expected = self.counts_from().map(lambda value: not value)
+        if not is_sure or value is None:
+            return expected, True
+        return Belief([value]), expected.allows(value)
+
+    def cancel(self, count, at):
+        before = self.final
+        if count == 0:
+            return
+        if count is not None and not self.has_doubt and len(self.trail) > 1:
+            self.trail.pop()
+        self.final, self.is_forgotten = self.any_of_trail(), self.was_forgotten
+        self.undone = (at, before)
+
+    def restart(self, restart):
+        if restart.is_kill and self.undone and restart.at - self.undone[0] < CANCEL_REACHES_DISK:
+            self.final = self.final.join(self.undone[1])
+        # The gateway knows only what the device reports, on its way or not; a mute one says nothing.
+        self.base = self.everything()
+        self.is_forgotten = self.was_forgotten = True
+
+    def everything(self):
+        belief = self.any_of_trail().join(self.final)
+        return belief.widened() if self.part.kind == "number" else belief
+
+    def fails(self):
+        self.base = self.everything()
+        self.is_forgotten = self.was_forgotten = True
+
+
+class DeviceModel:
+    """The properties of a device, and what they mean for each other."""
+
+    def __init__(self, device, state):
+        self.device = device
+        #: Of a cover: whether it got a word since all was quiet, and where the last one may have led.
+        self.is_commanded, self.way = False, None
+        self.properties = {
+            name: Expectation(device.name, part, state[name])
+            for name, part in device.properties.items() if part.kind != "action"
+        }
+
+    def apply(self, values, is_sure):
+        """One change: property -> belief, in the order in which it states them."""
+        for name, outcome in values.items():
+            if name in self.properties:
+                self.properties[name].asks(outcome, is_sure)
+        getattr(self, f"rules_of_{self.device.kind.lower()}")(values, is_sure)
+
+    def rules_of_plain(self, values, is_sure):
+        pass
+
+    def rules_of_lamp(self, values, is_sure):
+        if not self.device.details["implies"]:
+            return
+        power, brightness = self.properties["power"], self.properties["brightness"]
+        if "power" in values:
+            # An off ends what would turn the lamp on, so its brightness may be any that was asked for.
+            if "brightness" not in values and values["power"].allows(False):
+                brightness.becomes(brightness.any_of_trail(), is_sure)
+        elif "brightness" in values:
+            implied = Belief({value > 0 for value in values["brightness"].values} | {True for _ in values["brightness"].span or ()})
+            power.asks(implied, is_sure)
+
+    def rules_of_cover(self, values, is_sure):
+        position = self.properties["position"]
+        if "position" in values:
+            self.after_command(position, values["position"])
+            return
+        word = values["command"].only
+        if word == "STOP":
+            position.becomes(position.everything(), is_sure)
+        else:
+            self.way = Belief([100 if word == "OPEN" else 0])
+            position.asks(self.way, is_sure)
+            # A press is not kept over a crash.
+            position.undone = (float("inf"), position.everything())
+            # A step counts from where it is.
+            position.base = position.everything()
+        self.is_commanded = True
+
+    def after_command(self, position, outcome):
+        """A position after OPEN, CLOSE or STOP.
+
+        Until the device reports its way, the gateway may take the position for what it has already. And a
+        report of where it stopped or moves to lies outside of what was asked for: a hand at the device.
+        """
+        if self.is_commanded:
+            position.base = position.everything()
+        if self.way and any(value in position.trail[:-1] for value in outcome.values):
+            position.final = position.final.join(self.way)
+
+    def rules_of_thermostat(self, values, is_sure):
+        if "mode" in values and values["mode"].allows("off"):
+            target = self.properties["target"]
+            target.becomes(target.any_of_trail(), is_sure)
+
+
+class SiteModel:
+    """All devices of a site, since all was quiet."""
+
+    def __init__(self, site, states, forgotten=()):
+        self.site = site
+        self.devices = {device.name: DeviceModel(device, states[device.name]) for device in site.devices}
+        self.findings = []
+        for key in forgotten:
+            self.expectation(key).is_forgotten = self.expectation(key).was_forgotten = True
+
+    def expectation(self, key):
+        device, _, name = key.partition("/")
+        return self.devices[device].properties[name]
+
+    def play(self, records):
+        for record in records:
+            if isinstance(record, Change):
+                self.play_change(record)
+            elif isinstance(record, Restart):
+                for device in self.devices.values():
+                    for expectation in device.properties.values():
+                        expectation.restart(record)
+            elif isinstance(record, Failed):
+                self.expectation(record.key).fails()
+
+    def play_change(self, change):
+        if change.verb == "flush":
+            return
+        if change.verb == "cancel":
+            answer = next(iter(change.answers.values()))
+            for key in self.keys(change.target):
+                self.cancel(key, answer.value if answer.status == ACCEPTED else None, change.at)
+            return
+        by_device = {}
+        for part in change.parts:
+            if part.answer.status == REJECTED:
+                self.rejected(part)
+            elif part.answer.status in (ACCEPTED, LOST):
+                by_device.setdefault(part.device, []).append(part)
+        if change.is_mistake:
+            accepted = [part for part in change.parts if part.answer.status == ACCEPTED]
+            if not accepted:
+                return
+            self.findings.append(Finding("accepted", f"a value that is not allowed was not rejected: {change}"))
+            return
+        if change.verb == "toggle" and change.parts[0].is_of_group:
+            self.toggle_group(change)
+        for name, parts in by_device.items():
+            device, values, is_sure = self.devices[name], {}, True
+            for part in parts:
+                is_sure = is_sure and part.answer.status == ACCEPTED
+                values[part.property] = part.outcome = self.outcome(device, part)
+            device.apply(values, is_sure)
+
+    def cancel(self, key, count, at):
+        self.expectation(key).cancel(count, at)
+        device = self.devices[key.partition("/")[0]]
+        if count != 0 and device.device.kind == "Lamp" and device.device.details["implies"]:
+            # With the brightness goes what it implied.
+            power = device.properties["power"]
+            power.final = power.any_of_trail()
+
+    def keys(self, target):
+        device, _, name = target.partition("/")
+        return [f"{member}/{name}" for member in self.site.groups.get(device, [device])]
+
+    def outcome(self, device, part):
+        if part.verb == "press" or part.property not in device.properties:
+            return Belief([part.argument])
+        if part.is_of_group and part.verb == "toggle":
+            return part.outcome
+        expectation = device.properties[part.property]
+        # Each member of a group steps from its own value; the answer has no value for all.
+        value = None if part.is_of_group else part.answer.value
+        outcome, fits = expectation.outcome(part.verb, part.argument, value, part.answer.status == ACCEPTED)
+        if not fits:
+            base = expectation.counts_from()
+            self.findings.append(Finding(
+                "step" if part.verb != "set" else "value",
+                f"{expectation.key}: #{part.number} {part.verb} {part.argument if part.argument is not None else ''}"
+                f" was answered with {part.answer.value}, counted from {base}"))
+        return outcome
+
+    def toggle_group(self, change):
+        """If any member is on, all turn off; else all turn on."""
+        beliefs = [self.devices[part.device].properties[part.property].counts_from() for part in change.parts]
+        possible = set()
+        if any(belief.allows(True) for belief in beliefs):
+            possible.add(False)
+        if all(belief.allows(False) for belief in beliefs):
+            possible.add(True)
+        answer = change.parts[0].answer
+        outcome = Belief(possible)
+        if answer.status == ACCEPTED and answer.value is not None:
+            if answer.value not in possible:
+                self.findings.append(Finding("step", f"#{change.number} toggle {change.target} was answered with {answer.value}"))
+            outcome = Belief([answer.value])
+        for part in change.parts:
+            part.outcome = outcome
+
+    def rejected(self, part):
+        expectation = self.devices[part.device].properties.get(part.property)
+        may_be_unknown = expectation is not None and part.verb in ("step", "toggle") and expectation.is_forgotten
+        if not part.change.is_mistake and not may_be_unknown:
+            self.findings.append(Finding("rejected", f"{part.device}/{part.property}: {part.change}"))
+
+    def states(self):
+        """Each key with the belief about its final state."""
+        for device in self.devices.values():
+            for expectation in device.properties.values():
+                yield device.device.name, expectation.part, expectation.final
