@@ -260,7 +260,7 @@ let package = Package(
       name: "GatewayCoreTests",
       dependencies: [
         "Commands", "Devices", "Durability", "GatewayCore", "JSON", "JSONParsing", "LastOut",
-        "Routing", "Values",
+        "LastOutTesting", "Routing", "Values",
       ]
     ),
     .testTarget(

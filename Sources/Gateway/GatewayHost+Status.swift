@@ -134,6 +134,7 @@ extension GatewayHost {
       .init("acknowledged", statistics.acknowledged), .init("confirmed", statistics.confirmed),
       .init("failed", statistics.failed), .init("expired", statistics.expired),
       .init("rejected", statistics.rejected), .init("messages_refused", refused),
+      .init("messages_returned", context.core.rejections.total(.loop)),
       .init("devices_refused", context.arrivals.refusedCount),
       .init("reports_unreadable", context.core.commands.dispatcher.unreadable.total),
     ]

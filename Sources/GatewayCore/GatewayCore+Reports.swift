@@ -59,6 +59,8 @@ extension GatewayCore {
     switch rejection {
     case nil: break
     case .retained: rejectRetained(topic: Text.of(topic))
+    case .returned(let to, let reason):
+      outbox.log(rejections.recordReturned(topic: Text.of(topic), to: to, reason: reason))
     case .unread: outbox.log(rejections.recordUnread(topic: Text.of(topic), size: payload.count))
     case .other(let kind, let reason):
       reject(kind, topic: Text.of(topic), reason: reason, at: now)

@@ -69,7 +69,9 @@ package struct RejectionLog {
   private var tallies: [Kind: RejectionTally] = [:]
   private var retainedTopics: Set<String> = []
   private var unreadTopics: Set<String> = []
-  /// How many topics of retained commands, and of unread announcements, are named in the log.
+  private var returnedTopics: Set<String> = []
+  /// How many topics of retained commands, of unread announcements, and of messages that came back, are
+  /// named in the log.
   private static let topicLimit = 1000
 
   package init() {}
@@ -104,6 +106,20 @@ package struct RejectionLog {
       .warning,
       "Announcement passed on unchanged: it is no JSON object, or larger than limits.payload",
       ["topic": topic, "bytes": "\(size)"]
+    )
+  }
+
+  /// Counts a message that the gateway has forwarded before; each topic is logged once.
+  mutating func recordReturned(topic: String, to: String?, reason: String) -> LogEntry? {
+    tallies[.loop, default: RejectionTally()].count()
+    guard let topic = Self.firstMention(of: topic, in: &returnedTopics) else { return nil }
+    return LogEntry(
+      .warning,
+      "Message rejected",
+      [
+        "kind": Kind.loop.rawValue, "topic": topic, "to": to.map { Excerpt.of($0) } ?? "",
+        "reason": reason, "total": "\(total(.loop))",
+      ]
     )
   }
 

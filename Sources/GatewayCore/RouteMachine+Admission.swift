@@ -10,6 +10,8 @@ extension RouteMachine {
   enum Rejection: Hashable {
     /// It is retained, and so may be stale.
     case retained
+    /// It was forwarded before and has come back; `to` is the topic that it was forwarded to, if it is known.
+    case returned(to: String?, reason: String)
     /// It is accepted all the same, unchanged: no announcement that could be read.
     case unread
     case other(RejectionLog.Kind, reason: String)
@@ -29,7 +31,8 @@ extension RouteMachine {
   ) -> Rejection? {
     if isShuttingDown { return .other(.closing, reason: "shutting down") }
     if !trail.isEmpty, RouteTrail.loops(trail, through: mark) {
-      return .other(.loop, reason: "the message returned to this gateway")
+      let to = keys?.first.map { topic(of: $0) }
+      return .returned(to: to, reason: "the message returned to this gateway")
     }
     let overflow = Rejection.other(.overflow, reason: "limits.pending is \(limit)")
     guard let keys else { return overflow }
@@ -46,6 +49,9 @@ extension RouteMachine {
     case .acceptedUnread: return .unread
     case .retained: return .retained
     case .overflow: return overflow
+    case .returned(let to):
+      let reason = "the message returned to this gateway, by a bridge that joins both topics too"
+      return .returned(to: to, reason: reason)
     }
   }
 }

@@ -43,6 +43,7 @@ struct AnnouncedSources {
       let own = announcements.filter { TasmotaReader.isAnnouncement($0.topic) }
       if !own.isEmpty { findings[.tasmota] = TasmotaReader().findings(own) }
     }
+    for source in findings.keys { findings[source]?.dropEchoedStates() }
   }
 
   private mutating func readZigbee2MQTT(

@@ -23,9 +23,16 @@ package enum Topic {
   }
 
   /// Why `filter` cannot be subscribed to; `nil` if it can.
+  ///
+  /// A shared subscription cannot: the broker would deliver each message to one of its clients.
   package static func problem(inFilter filter: String) -> String? {
     if let problem = commonProblem(in: filter, called: "topic filter") { return problem }
     let levels = levels(filter)
+    if let first = levels.first, shared.contains(where: { first.elementsEqual($0.utf8) }) {
+      return
+        "a shared subscription (\(String(first) ?? "")/…) receives only some of the messages, and other "
+        + "clients the rest; name the topic filter alone"
+    }
     for (position, level) in levels.enumerated() {
       if level.contains(hash), level.count > 1 || position < levels.count - 1 {
         return "# must stand alone, as the last level of a topic filter"
@@ -108,6 +115,8 @@ package enum Topic {
     return filled.joined(separator: "/")
   }
 
+  /// What a shared subscription begins with: MQTT 5, 4.8.2, and the older form of EMQX and VerneMQ.
+  private static let shared = ["$share", "$queue"]
   private static let plus = UInt8(ascii: "+")
   private static let hash = UInt8(ascii: "#")
   private typealias Level = Substring.UTF8View

@@ -24,7 +24,11 @@ extension RouteMachine {
     var verdict = Verdict.accepted
     for key in keys {
       let route = routes[outputs[Int(key.rawValue)].route]
-      if let rewriter = route.rewriter {
+      if retained, route.rewriter == nil, route.configuration.policy != nil {
+        verdict = .retained
+      } else if hasReturned(payload, for: key, at: now) {
+        verdict = .returned(to: outputs[Int(key.rawValue)].topic)
+      } else if let rewriter = route.rewriter {
         let message = announcement(payload, document, for: key, by: rewriter)
         if !forward(message.payload.span, trail, for: key, retain: true, at: now) {
           verdict = .overflow
@@ -33,13 +37,23 @@ extension RouteMachine {
         }
       } else if route.configuration.policy == nil {
         if !forward(payload, trail, for: key, retain: retained, at: now) { verdict = .overflow }
-      } else if retained {
-        verdict = .retained
       } else if !debounce(payload, document, trail, for: key, by: route, at: now) {
         verdict = .overflow
       }
     }
     return verdict
+  }
+
+  /// Whether a message is one that was forwarded; any other sender ends the pause of an output.
+  private mutating func hasReturned(
+    _ payload: Span<UInt8>,
+    for key: KeyIndex,
+    at now: Moment
+  ) -> Bool {
+    let wasPaused = returns.isPaused(key)
+    let verdict = returns.receive(payload, for: key, at: now)
+    if wasPaused, !returns.isPaused(key) { schedule(key) }
+    return verdict == .returned
   }
 
   /// An announcement whose commands take the routes; one that cannot be read is as it came, and so is
@@ -145,7 +159,9 @@ extension RouteMachine {
     outputs[place].waiting.append(
       Entry(content: content, retain: false, isPassed: true, isUrgent: true, readyAt: now)
     )
-    guard !outputs[place].isQueued, outputs[place].inFlight == nil else { return }
+    guard !outputs[place].isQueued, outputs[place].inFlight == nil, !returns.isPaused(key) else {
+      return
+    }
     outputs[place].isQueued = true
     order[routes[outputs[place].route].to].prepend(key)
   }
@@ -156,6 +172,7 @@ extension RouteMachine {
       core.finish(run.key, at: now)
       queue(run.value, for: run.key, retain: false, isPassed: false, at: now)
     }
+    for key in returns.endPauses(at: now) { schedule(key) }
   }
 
   private mutating func flush(_ key: KeyIndex, at now: Moment) {
@@ -164,9 +181,10 @@ extension RouteMachine {
     queue(run.value, for: key, retain: false, isPassed: false, at: now)
   }
 
-  /// Ends every quiet period.
+  /// Ends every quiet period and every pause.
   package mutating func flushAll(at now: Moment) {
     for key in core.pendingKeys() { flush(key, at: now) }
+    for key in returns.endPauses(at: Moment(nanoseconds: .max)) { schedule(key) }
   }
 
   /// Queues content for its broker; settled content replaces settled content of its kind that is
@@ -194,7 +212,7 @@ extension RouteMachine {
   private mutating func schedule(_ key: KeyIndex) {
     let place = Int(key.rawValue)
     guard !outputs[place].isQueued, outputs[place].inFlight == nil,
-      !outputs[place].waiting.isEmpty
+      !outputs[place].waiting.isEmpty, !returns.isPaused(key)
     else { return }
     outputs[place].isQueued = true
     order[routes[outputs[place].route].to].append(key)
@@ -205,6 +223,7 @@ extension RouteMachine {
     while let key = order[broker].popFirst() {
       let place = Int(key.rawValue)
       outputs[place].isQueued = false
+      guard !returns.isPaused(key) else { continue }  // It is queued again when the pause ends.
       dropExpired(place, at: now)
       guard let entry = outputs[place].waiting.popFirst() else { continue }
       waitingCount -= 1
@@ -212,10 +231,12 @@ extension RouteMachine {
       inFlightCount += 1
       outputs[place].flight &+= 1
       statistics.published += 1
+      let payload = entry.content.payload
+      returns.forward(payload, by: key, at: now)
       return Publish(
         number: UInt64(outputs[place].flight) << 32 | UInt64(place),
         topic: outputs[place].topic,
-        payload: entry.content.payload,
+        payload: payload,
         qos: routes[outputs[place].route].configuration.qos,
         retain: entry.retain,
         trail: entry.content.trail
@@ -242,6 +263,9 @@ extension RouteMachine {
     outputs[place].inFlight = nil
     inFlightCount -= 1
     departures += 1
+    if outcome != .acknowledged {
+      returns.withdraw(entry.content.payload, by: KeyIndex(Int32(place)))
+    }
     switch outcome {
     case .acknowledged: statistics.acknowledged += 1
     case .refused: break

@@ -28,7 +28,7 @@ package struct RouteMachine: ~Copyable {
   }
 
   /// What happened to a received message.
-  package enum Verdict: Sendable {
+  package enum Verdict: Hashable, Sendable {
     /// No route matches the topic.
     case noRoute
     case accepted
@@ -38,6 +38,8 @@ package struct RouteMachine: ~Copyable {
     case retained
     /// The table of topics is full, or too many messages wait.
     case overflow
+    /// It was forwarded to this topic before, and has come back.
+    case returned(to: String)
   }
 
   package struct Statistics: Sendable {
@@ -104,6 +106,7 @@ package struct RouteMachine: ~Copyable {
   var core = LastOutCore<Content>(policy: .standard)
   /// By broker: the outputs with something to send, in order.
   var order: [Deque<KeyIndex>]
+  var returns = ReturnDetector()
   var inFlightCount = 0
   var waitingCount = 0
   package internal(set) var statistics = Statistics()
@@ -154,7 +157,10 @@ package struct RouteMachine: ~Copyable {
   /// Whether there are no routes at all.
   package var isEmpty: Bool { routes.isEmpty }
 
-  package var nextDeadline: Moment? { core.nextDeadline }
+  package var nextDeadline: Moment? {
+    guard let pause = returns.nextDeadline else { return core.nextDeadline }
+    return core.nextDeadline.map { min($0, pause) } ?? pause
+  }
 
   /// Whether nothing waits and everything sent was answered.
   package var isDrained: Bool {
@@ -200,6 +206,9 @@ package struct RouteMachine: ~Copyable {
     return learn(topic, broker: broker, as: name.span)
   }
 
+  /// The topic that an output publishes on.
+  package func topic(of output: KeyIndex) -> String { outputs[Int(output.rawValue)].topic }
+
   /// The number of the route that an output belongs to.
   package func route(of output: KeyIndex) -> Int { outputs[Int(output.rawValue)].route }
 
@@ -232,6 +241,7 @@ package struct RouteMachine: ~Copyable {
       let key: KeyIndex
       if let free = freeOutputs.popLast() {
         key = free
+        returns.forget(key)
         let flight = outputs[Int(free.rawValue)].flight
         outputs[Int(free.rawValue)] = Output(route: number, topic: destination, flight: flight)
       } else {

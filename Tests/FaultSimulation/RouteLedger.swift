@@ -11,6 +11,9 @@ import Routing
 /// A message that settles may give way to a newer one of its kind that follows directly. One that is
 /// passed, and every message of a route without a policy, is forwarded unchanged, after those before
 /// it. An urgent one takes the place of those that wait. Any message may be dropped once it is older than the time to live.
+///
+/// After eight messages that each repeat what was forwarded less than 2 s before, an output may be
+/// silent for 4 s: a bridge may be bringing them back.
 struct RouteLedger {
   /// A message that a route accepted.
   struct Message {
@@ -45,6 +48,18 @@ struct RouteLedger {
     var waiting: [Message] = []
     /// Forwarded and not answered: its number, and the messages that it stands for.
     var inFlight: (number: UInt64, messages: [Message])?
+    /// What was forwarded last, the oldest first.
+    var forwarded: [(payload: [UInt8], at: Moment)] = []
+    /// How many of the last messages have repeated some of that.
+    var repetitions = 0
+    var silentUntil = Moment.zero
+
+    mutating func noteRepetition(of message: Message) {
+      forwarded.removeAll { $0.at.duration(to: message.at) > .seconds(2) }
+      let payload = RouteLedger.payload(of: [message])
+      repetitions = forwarded.contains { $0.payload == payload } ? repetitions + 1 : 0
+      if repetitions >= 8 { silentUntil = message.at.advanced(by: .seconds(4)) }
+    }
   }
 
   let ttl: Duration
@@ -58,6 +73,7 @@ struct RouteLedger {
   /// Records a message that was published on an input; `isAccepted`: there was room for it.
   mutating func received(_ message: Message, on topic: House.RoutedTopic, isAccepted: Bool) {
     var output = outputs[topic.output] ?? Output(topic: topic)
+    output.noteRepetition(of: message)
     if message.isUrgent, isAccepted { output.waiting = [] }
     if topic.isDebounced, let last = output.waiting.last, !last.yields(to: message) {
       for place in output.waiting.indices { output.waiting[place].isFlushed = true }
@@ -86,6 +102,7 @@ struct RouteLedger {
     let isLast = found.upperBound == output.waiting.count
     output.waiting.removeFirst(found.upperBound)
     output.inFlight = (publish.number, messages)
+    output.forwarded.append((publish.payload, now))
     outputs[name] = output
     guard let last = messages.last else { return nil }
     guard publish.retain == last.isRetained else { return "\(name) has a wrong retain flag" }
@@ -190,7 +207,7 @@ struct RouteLedger {
   /// A message that could be forwarded now and is not, if any.
   func keptBack(for broker: Int, at now: Moment) -> String? {
     for (name, output) in outputs.sorted(by: { $0.key < $1.key })
-    where output.topic.target == broker && output.inFlight == nil {
+    where output.topic.target == broker && output.inFlight == nil && output.silentUntil <= now {
       let waiting = output.waiting.filter { !isOld($0, now) }
       if waiting.contains(where: { $0.isPassed }) { return "\(name) keeps back a passed message" }
       guard let last = waiting.last, let delay = output.topic.delay else { continue }

@@ -27,6 +27,7 @@ extension SimulatedLife {
     if isTraced { log("\(topic.name) carries \(String(decoding: payload, as: UTF8.self))") }
     let keys = core.routes.outputs(fedBy: name.span, broker: topic.broker)
     let rejected = core.rejections.total(.overflow)
+    let returned = core.rejections.total(.loop)
     // Some messages have passed this gateway before; retained ones may be stale.
     let isLoop = random.chance(10)
     let isStale = message.isRetained && topic.isDebounced
@@ -42,6 +43,9 @@ extension SimulatedLife {
       at: now
     )
     guard isOpen, !isLoop, !isStale else { return }
+    guard core.rejections.total(.loop) == returned else {
+      return fail("a message on \(topic.name) is taken for one that a bridge brought back")
+    }
     let isAccepted = core.rejections.total(.overflow) == rejected
     if isAccepted, message.isPassed, topic.isDebounced { seen[.passed] += 1 }
     if isAccepted, message.isUrgent { seen[.urgent] += 1 }

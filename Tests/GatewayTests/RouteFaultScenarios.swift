@@ -1,8 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Control
 import Devices
 import Glibc
+import JSON
 import LastOut
 import Operations
 import PrivateBroker
@@ -78,6 +80,56 @@ import Testing
     #expect(witness.texts(on: "b/x") == ["1", "2"])
     #expect(witness.texts(on: "a/x") == ["1", "1", "2", "2"])
     #expect(witness.texts(on: "b/y") == ["3"])
+  }
+
+  /// A bridge of the older protocol drops the mark of what it brings back.
+  @Test(arguments: ["mqttv311", "mqttv50"])
+  func `what a bridge between both brokers brings back is stopped and counted`(protocol: String)
+    throws
+  {
+    let near = try TestBroker()
+    try near.start()
+    var options = TestBroker.Options()
+    options.lines = [
+      "connection back", "address 127.0.0.1:\(near.port)", "bridge_protocol_version \(`protocol`)",
+      "topic # out 1 far/ cmd/",
+    ]
+    let far = try TestBroker(options: options)
+    try far.start()
+    let bench = try bench(
+      #"{from: {broker: near, topic: "cmd/+"}, to: {broker: away, topic: "far/+"}, policy: none}"#,
+      more: """
+        brokers:
+          near: {url: "mqtt://127.0.0.1:\(near.port)"}
+          away: {url: "mqtt://127.0.0.1:\(far.port)"}
+        """
+    )
+    let hand = try RecordingSubscriber(port: near.port, filters: ["cmd/#"])
+    let witness = try RecordingSubscriber(port: far.port, filters: ["far/#"])
+    #expect(far.log().contains("Connecting bridge"))
+    #expect(
+      bench.repeating(hand, "cmd/ready", "1") { witness.waitFor("far/ready", "1", within: $0) }
+    )
+
+    hand.publish("cmd/lamp", "TOGGLE")
+
+    let line = try bench.running().waitForLine(containing: "topic=cmd/lamp")
+    #expect(line?.contains("message of our own") == true)
+    #expect(line?.contains("to=far/lamp") == true)
+    #expect(witness.texts(on: "far/lamp").count < 40)
+    // The next ones are forwarded once each, at any time.
+    let before = witness.texts(on: "far/lamp").count
+    for payload in ["TOGGLE", "50", "TOGGLE"] {
+      hand.publish("cmd/lamp", payload)
+      #expect(witness.waitFor { $0.last { $0.topic == "far/lamp" }?.text == payload })
+    }
+    hand.publish("cmd/end", "1")
+    #expect(hand.waitFor { $0.count { $0.topic == "cmd/end" } >= 2 })
+    #expect(Array(witness.texts(on: "far/lamp").dropFirst(before)) == ["TOGGLE", "50", "TOGGLE"])
+    let status = try bench.client().ask(#"{"status":true}"#)
+    let report = try #require(status["status"].flatMap(StatusReport.init), "\(status)")
+    #expect((report.counters.first { $0.name == "messages_returned" }?.count ?? 0) >= 1)
+    #expect(try bench.running().lines(containing: "topic=cmd/lamp").count == 1)
   }
 
   /// What is in a payload is nobody's business.

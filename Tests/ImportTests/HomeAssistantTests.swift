@@ -198,6 +198,21 @@ struct HomeAssistantTests {
     #expect(found.first == diagnostic.replacing("A: A: ", with: "A: \(label): "))
   }
 
+  @Test func `a state on the topic of the commands is left out, and named`() throws {
+    let topic = "switch/a"
+    let payload = #"{"name":"A","cmd_t":"a/$x","stat_t":"a/$x","stat_on":"1","stat_off":"0"}"#
+    #expect(
+      try diagnostics(topic, payload) == [
+        "partly: A: power: without a state; 'a/$x' is also the topic of its commands, which the "
+          + "gateway would take for reports"
+      ]
+    )
+    let text = try file(topic, payload)
+    #expect(text.contains("command: {topic: a/$$x}"))
+    #expect(!text.contains("state:"))
+    _ = try Loaded.devices(["a.yaml": text])
+  }
+
   @Test func `the presence of zwave-js-ui is understood, and another program's is named`() throws {
     let file = try #require(
       try Fixture.plan(Fixture.messages("homeassistant.txt")).files.first {

@@ -80,6 +80,11 @@ import Testing
     #expect(Topic.problem(inName: name) == problem)
   }
 
+  private static func shared(_ first: String) -> String {
+    "a shared subscription (\(first)/…) receives only some of the messages, and other clients the "
+      + "rest; name the topic filter alone"
+  }
+
   @Test(
     arguments: [
       ("a/+/b/#", nil), ("#", nil), ("+", nil), ("$SYS/#", nil), ("", "the topic filter is empty"),
@@ -87,6 +92,8 @@ import Testing
       ("a/b#", "# must stand alone, as the last level of a topic filter"),
       ("a+/b", "+ must stand alone between two slashes of a topic filter"),
       ("a\n", "the topic filter contains the character U+000A"),
+      ("$share/house/lamp/#", shared("$share")), ("$share/a", shared("$share")),
+      ("$queue/lamp/+", shared("$queue")), ("$shared/a", nil), ("a/$share/b", nil),
     ] as [(String, String?)]
   )
   func `an invalid filter is refused with the reason`(filter: String, problem: String?) {

@@ -133,6 +133,7 @@ struct PropertyReader {
     let own = section.duration("ttl")
     let hold = HoldReader(section: section, problems: problems).rule(of: pair.key)
     let urgent = urgent(section, isSound ? kind : nil)
+    if let command { checkReports(states, apartFrom: command, section) }
     guard let kind, let wire, let command else { return nil }
     var property = Property(
       id: pair.key,
@@ -168,6 +169,22 @@ struct PropertyReader {
       "property '\(Excerpt.of(pair.key))': 'type' is missing; allowed: "
         + Section.list(KeyTable.policies.keys) + origin,
       suggestion: isNew ? Suggestion.nearest(to: pair.key, in: inherited) : nil
+    )
+  }
+
+  /// On the topic of its commands a gateway would receive them as reports, and confirm itself.
+  private func checkReports(
+    _ states: [StateSource],
+    apartFrom command: CommandEndpoint,
+    _ section: Section
+  ) {
+    guard let node = section["state"], states.contains(where: { $0.topic == command.topic }) else {
+      return
+    }
+    problems.add(
+      node.position,
+      "state: '\(Excerpt.of(command.topic))' is the topic of the commands, so the gateway would take "
+        + "its own commands for reports; name the topic on which the device reports, or 'state: none'"
     )
   }
 

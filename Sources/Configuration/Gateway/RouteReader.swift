@@ -92,12 +92,9 @@ struct RouteReader {
     guard let topic = topicNode.text else {
       return fields.reject(topicNode, key, expected: "a topic")
     }
-    if let problem = Topic.problem(inFilter: topic) {
+    let reserved = key == "to" && Topic.isReserved(topic) ? Topic.reservedProblem : nil
+    if let problem = reserved ?? Topic.problem(inFilter: topic) {
       problems.add(topicNode.position, "\(key): \(problem)")
-      return nil
-    }
-    if key == "to", Topic.isReserved(topic) {
-      problems.add(topicNode.position, "to: \(Topic.reservedProblem)")
       return nil
     }
     guard isBrokerKnown else { return nil }

@@ -25,6 +25,13 @@ struct Findings: Hashable, Sendable {
     if seen.insert(diagnostic).inserted { diagnostics.append(diagnostic) }
   }
 
+  /// Removes the states that the gateway would report to itself.
+  mutating func dropEchoedStates() {
+    for index in devices.indices {
+      for note in devices[index].dropEchoedStates() { report(.partly, devices[index].name, note) }
+    }
+  }
+
   static func + (left: Findings, right: Findings) -> Findings {
     var sum = left
     sum.devices += right.devices

@@ -45,8 +45,24 @@ struct ImportedDevice: Hashable, Sendable {
   var stateTopics: [String] { topics(of: "state") }
 
   private func topics(of field: String) -> [String] {
-    properties.compactMap { property in
-      property[field]?["topic"]?.string.map { PlaceholderText.expanded($0, topic: topic ?? "") }
+    properties.compactMap { topic(of: $0, field) }
+  }
+
+  private func topic(of property: ImportedProperty, _ field: String) -> String? {
+    property[field]?["topic"]?.string.map { PlaceholderText.expanded($0, topic: topic ?? "") }
+  }
+
+  /// Removes the states of properties that would be reported on the topic of their commands; returns
+  /// what is to be said of each.
+  mutating func dropEchoedStates() -> [String] {
+    properties.indices.compactMap { index in
+      let property = properties[index]
+      guard let reports = topic(of: property, "state"), reports == topic(of: property, "command")
+      else { return nil }
+      for field in ["state", "confirm", "decode"] { properties[index][field] = Optional.none }
+      return
+        "\(property.id): without a state; '\(reports)' is also the topic of its commands, which "
+        + "the gateway would take for reports"
     }
   }
 }
