@@ -71,6 +71,18 @@ extension CommandDispatcher {
     apply(verdict, to: key, at: now)
   }
 
+  /// The device of a key is at rest at `due`, wherever that is, unless a report or a reload has
+  /// changed that.
+  mutating func rest(_ key: KeyIndex, at due: Moment, _ now: Moment) {
+    guard let moment = deliveries[key].restsAt, moment <= due else { return }
+    // The attempt before may have reached the device: what it reports is about that one.
+    if sendQueue.hasRepetition(key) {
+      return deliveries.update(key) { $0.postponeRest(at: now) }
+    }
+    deliveries.update(key) { $0.rest(keepsTarget: false) }
+    refreshTarget(key)
+  }
+
   // MARK: - From the device
 
   /// Takes a value that a device reported for a property, as found on the wire.
@@ -87,7 +99,7 @@ extension CommandDispatcher {
     guard let value = property.value(fromWire: wire) else { return nil }
     let repetition = sendQueue.hasRepetition(key) ? sendQueue[key] : nil
     let report = deliveries.update(key) {
-      $0.report(value, wire, repetition: repetition, property)
+      $0.report(value, wire, repetition: repetition, property, at: now)
     }
     if report.isNew { log.statuses.recordReport(for: key, at: now) }
     if repetition != nil, case .ended = report.verdict { _ = sendQueue.remove(key) }

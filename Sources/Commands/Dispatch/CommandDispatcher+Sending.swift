@@ -157,8 +157,13 @@ extension CommandDispatcher {
     let message = messageNumber(of: commands)
     let transitionTime = commands.map(\.transitionTime).max() ?? .zero
     for (key, command) in zip(keys, commands) {
-      let flight = InFlightCommand(command, message: message, transitionTime: transitionTime)
-      if let replaced = deliveries.update(key, { $0.send(flight) }) {
+      let flight = InFlightCommand(
+        command,
+        message: message,
+        transitionTime: transitionTime,
+        restTime: restTime(of: key, transitionTime)
+      )
+      if let replaced = deliveries.update(key, { $0.send(flight, at: now) }) {
         emit(.superseded, of: replaced, reason: Delivery.newerValue, for: key, at: now)
       }
       emit(.sending, of: command, for: key, at: now)
@@ -173,6 +178,14 @@ extension CommandDispatcher {
       message: message,
       at: now
     )
+  }
+
+  /// How long after its last progress the device of `key` is at rest; `nil` for a key that does not
+  /// travel.
+  private func restTime(of key: KeyIndex, _ transitionTime: Duration) -> Duration? {
+    guard facts[key].travels else { return nil }
+    let within = registry.definition(of: key).property.confirm?.within ?? Confirmation().within
+    return max(within, transitionTime)
   }
 
   /// The number of the message with these commands.
