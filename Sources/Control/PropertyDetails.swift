@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
 internal import Values
-internal import JSON
 
 /// What `describe` of a single key says beside its ``PropertyRow``: topics, and the message that
 /// would be sent.
@@ -39,6 +39,8 @@ package struct PropertyDetails: Hashable, Sendable {
   package var retries = 0
   /// Keys that cannot be pending together with this one.
   package var excludes: [String] = []
+  /// The values that other keys take when a value of this one is sent, by key.
+  package var implies: [JSONValue.Member] = []
   /// How long a person's change keeps other sources away; `nil` where it does not.
   package var holdMilliseconds: Int?
   /// The sources of changes that count as a person's, where there is a hold.
@@ -71,6 +73,7 @@ package struct PropertyDetails: Hashable, Sendable {
       .init("in", .array(sources)), .init("availability", .texts(availability)),
       .init("awake", .text(awake)),
       .init("retries", .count(retries)), .init("excludes", .texts(excludes)),
+      .init("implies", .object(implies)),
       .init("hold_ms", holdMilliseconds.map { .count($0) } ?? .null), .init("hands", .texts(hands)),
       .init("held_by", .text(heldBy)),
       .init("held_ms", heldMilliseconds.map { .count($0) } ?? .null),
@@ -101,6 +104,7 @@ package struct PropertyDetails: Hashable, Sendable {
     awake = json["awake"]?.string
     retries = json["retries"]?.count ?? 0
     excludes = json.texts("excludes")
+    if case .object(let values)? = json["implies"] { implies = values }
     holdMilliseconds = json["hold_ms"]?.count
     hands = json.texts("hands")
     members = json.texts("members")

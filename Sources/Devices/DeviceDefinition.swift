@@ -72,7 +72,9 @@ package final class DeviceDefinition: Sendable {
   }
 
   private static func isRelated(_ device: Device) -> Bool {
-    device.properties.contains { !$0.ends.isEmpty || !$0.excludes.isEmpty }
+    device.properties.contains {
+      !$0.ends.isEmpty || !$0.excludes.isEmpty || !$0.implies.isEmpty
+    }
   }
 
   private func definition(of property: Property) -> PropertyDefinition? {

@@ -77,6 +77,9 @@ struct Filler {
     filled.command = fill(property.command)
     filled.states = property.states.map { fill($0) }
     filled.urgent = property.urgent.map { fill($0) }
+    filled.implies = property.implies.map {
+      Implication(property: $0.property, value: fill($0.value))
+    }
     filled.wire.on = property.wire.on.map { fill($0) }
     filled.wire.off = property.wire.off.map { fill($0) }
     filled.wire.reportedOn = property.wire.reportedOn.map { fill($0) }

@@ -30,6 +30,8 @@ package struct Property: Hashable, Sendable {
   package var ends: [String] = []
   /// Properties of the same device that cannot be pending together with this one; the newer wins.
   package var excludes: [String] = []
+  /// The values that other properties of the same device take when a value of this one is sent.
+  package var implies: [Implication] = []
   /// Whether to send a value that the device already has.
   package var always = false
   /// How a person's change keeps other sources away; `nil` where it does not.
@@ -102,6 +104,18 @@ package struct CommandEndpoint: Hashable, Sendable {
     self.topic = topic
     self.payload = payload
     self.qos = qos
+  }
+}
+
+/// A value that another property of the same device takes.
+package struct Implication: Hashable, Sendable {
+  /// The identifier of the other property, which is no action.
+  package var property: String
+  package var value: Value
+
+  package init(property: String, value: Value) {
+    self.property = property
+    self.value = value
   }
 }
 

@@ -194,6 +194,10 @@ private struct Description {
       add("", "held by \(source)\(left)")
     }
     if !details.excludes.isEmpty { add("excludes", details.excludes.joined(separator: ", ")) }
+    if !details.implies.isEmpty {
+      let values = details.implies.map { "\($0.name) \(ValueText.text($0.value))" }
+      add("implies", values.joined(separator: ", "))
+    }
   }
 
   private mutating func add(_ message: MessagePreview, isExample: Bool) {

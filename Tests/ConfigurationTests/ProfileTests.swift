@@ -325,4 +325,74 @@ struct ProfileTests {
     )
     #expect(try property("d/b", in: registry).excludes == ["a"])
   }
+
+  @Test func `implies states values of other properties, by any of their names`() throws {
+    let registry = try registry(
+      """
+      d:
+        properties:
+          level:
+            type: integer
+            range: [0, 100]
+            command: {topic: a}
+            implies: {state: on, mode: "off", limit: 50%}
+          power: {type: boolean, aliases: [state], state: {topic: b}}
+          mode: {type: choice, values: [off, heat], command: {topic: c}}
+          limit: {type: integer, range: [0, 10], command: {topic: e}}
+      """
+    )
+    #expect(
+      try property("d/level", in: registry).implies == [
+        Implication(property: "power", value: .boolean(true)),
+        Implication(property: "mode", value: .text("off")),
+        Implication(property: "limit", value: .number(5)),
+      ]
+    )
+    #expect(try property("d/mode", in: registry).implies.isEmpty)
+  }
+
+  @Test(arguments: [
+    ("implies: {power: false}", "", [Implication(property: "power", value: .boolean(false))]),
+    ("implies: {}", "", []),
+    // A property that the device does not have takes no value.
+    ("", "power: none", []),
+    ("", "", [Implication(property: "power", value: .boolean(true))]),
+  ])
+  func `a device overrides what its profile implies`(
+    level: String,
+    other: String,
+    implied: [Implication]
+  ) throws {
+    let registry = try registry(
+      """
+      d: {profile: lamp, topic: t, properties: {level: {\(level)}, \(other)}}
+      """,
+      profiles: """
+        lamp:
+          properties:
+            power: {type: boolean, command: {topic: $topic/p}}
+            level: {type: integer, command: {topic: $topic/l}, implies: {power: true}}
+        """
+    )
+    #expect(try property("d/level", in: registry).implies == implied)
+  }
+
+  @Test func `what a device of a template implies has the item of its own`() throws {
+    let registry = try registry(
+      """
+      d-$n:
+        for: [hall, attic]
+        properties:
+          level: {type: integer, command: {topic: $n/l}, implies: {room: $n, source: $n}}
+          room: {type: text, command: {topic: $n/r}}
+          source: {type: choice, values: [$n, none], command: {topic: $n/s}}
+      """
+    )
+    #expect(
+      try property("d-attic/level", in: registry).implies == [
+        Implication(property: "room", value: .text("attic")),
+        Implication(property: "source", value: .text("attic")),
+      ]
+    )
+  }
 }

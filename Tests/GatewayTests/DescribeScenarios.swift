@@ -42,6 +42,27 @@ import Testing
     #expect(command?["confirm_ms"] == .null)
   }
 
+  @Test func `describe says which values a property implies`() throws {
+    let bench = try Bench.running(
+      devices: """
+        lamp:
+          properties:
+            power: {type: boolean, command: {topic: lamp/power}}
+            level: {type: integer, command: {topic: lamp/level}, implies: {power: true}}
+
+        """
+    )
+    let reply = try bench.client().ask(#"{"describe":"lamp/level"}"#)
+    guard case .array(let rows) = reply["describe"] else {
+      Issue.record("no rows: \(reply)")
+      return
+    }
+    #expect(rows.first?["implies"] == ["lamp/power": true])
+    let run = try SettleRun(["describe", "lamp/level"], socketPath: bench.socketPath)
+    #expect(run.waitForExit() == 0)
+    #expect(run.output.contains("\nimplies    lamp/power true\n"), "\(run.output)\(run.errors)")
+  }
+
   @Test(arguments: [
     (#"{"describe":"blind/positoin"}"#, "unknown_key"),
     (#"{"describe":true}"#, "bad_type"),

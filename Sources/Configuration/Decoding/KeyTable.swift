@@ -84,7 +84,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
       [
         "name", "aliases", "type", "range", "step", "unit", "values", "on", "off", "scale",
         "display", "encode", "decode", "policy", "command", "state", "confirm", "ttl", "urgent",
-        "ends", "excludes", "always", "hold", "hands",
+        "ends", "excludes", "implies", "always", "hold", "hands",
       ]
     case .policyFields: ["delay", "max_wait", "leading", "min_interval"]
     case .command: ["topic", "payload", "qos", "retain"]

@@ -8,7 +8,7 @@ internal import Values
 extension PropertyReader {
   /// The keys that say how commands are made, sent or confirmed.
   private static let keysOfCommands = [
-    "policy", "confirm", "ttl", "urgent", "ends", "excludes", "always", "hold", "hands",
+    "policy", "confirm", "ttl", "urgent", "ends", "excludes", "implies", "always", "hold", "hands",
   ]
 
   /// Whether a property has no command; an action always needs one.

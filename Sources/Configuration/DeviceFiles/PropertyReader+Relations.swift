@@ -5,7 +5,16 @@ internal import Devices
 internal import Values
 
 extension PropertyReader {
-  /// Resolves `ends` and `excludes` to identifiers, and makes `excludes` symmetric.
+  /// What the properties of a device may be called.
+  private struct Known {
+    let properties: [Property]
+    /// The identifiers of all properties, also of those that are removed or have a mistake.
+    let declared: [String]
+    /// What a property with a mistake may be called.
+    let lost: Set<String>
+  }
+
+  /// Resolves `ends`, `excludes` and `implies` to identifiers, and makes `excludes` symmetric.
   func relate(
     _ properties: [Property],
     _ sections: [String: Section],
@@ -14,21 +23,21 @@ extension PropertyReader {
     guard !isProfileUnknown else { return properties }
     var related = properties
     let failed = declared.filter { name in !properties.contains { $0.id == name } }
-    // What a property with a mistake may be called.
     let aliases = failed.flatMap { sections[$0]?["aliases"]?.elements ?? [] }.compactMap(\.text)
-    let lost = Set(failed + aliases)
-    func names(in key: String, _ section: Section, _ id: String) -> [String] {
-      self.names(in: key, of: id, section, properties, declared, lost)
-    }
+    let known = Known(properties: properties, declared: declared, lost: Set(failed + aliases))
     for index in related.indices {
-      guard !related[index].isReadOnly, let section = sections[related[index].id] else { continue }
-      related[index].ends = names(in: "ends", section, related[index].id)
+      let id = related[index].id
+      guard !related[index].isReadOnly, let section = sections[id] else { continue }
+      related[index].ends = names(in: "ends", of: id, section, known)
       warnAboutUnusedEnds(section, related[index])
-      related[index].excludes = names(in: "excludes", section, related[index].id)
+      related[index].excludes = names(in: "excludes", of: id, section, known)
+      related[index].implies = implications(of: id, section, known)
     }
     // Of a property with a mistake the others are reported too.
     for name in failed {
-      for key in ["ends", "excludes"] { _ = sections[name].map { names(in: key, $0, name) } }
+      guard let section = sections[name] else { continue }
+      for key in ["ends", "excludes"] { _ = names(in: key, of: name, section, known) }
+      _ = implications(of: name, section, known)
     }
     for property in related {
       for excluded in property.excludes {
@@ -84,33 +93,95 @@ extension PropertyReader {
     in key: String,
     of property: String,
     _ section: Section,
-    _ properties: [Property],
-    _ declared: [String],
-    _ lost: Set<String>
+    _ known: Known
   ) -> [String] {
     var names: [String] = []
     for word in section.words(key) ?? [] {
-      let found = properties.first { $0.id == word.text || $0.aliases.contains(word.text) }
-      if (found?.id ?? word.text) == property {
-        let others = declared.filter { $0 != property }
-        problems.add(
-          word.node.position,
-          "\(key): '\(Excerpt.of(word.text))' is this property; allowed: "
-            + (others.isEmpty ? "other properties, but the device has none" : Section.list(others))
-        )
-      } else if let found {
-        // A read-only property has no commands to end or to exclude.
-        if !found.isReadOnly, !names.contains(found.id) { names.append(found.id) }
-      } else if !declared.contains(word.text), !lost.contains(word.text) {
-        // A declared but absent property is removed, or has a mistake that is already reported.
-        problems.add(
-          word.node.position,
-          "\(key): the device has no property '\(Excerpt.of(word.text))'; it has: "
-            + Section.list(declared),
-          suggestion: Suggestion.nearest(to: word.text, in: declared)
-        )
+      // A read-only property has no commands to end or to exclude.
+      if let other = other(word.text, at: word.node.position, in: key, of: property, known),
+        !other.isReadOnly, !names.contains(other.id)
+      {
+        names.append(other.id)
       }
     }
     return names
+  }
+
+  private func implications(
+    of property: String,
+    _ section: Section,
+    _ known: Known
+  ) -> [Implication] {
+    guard let node = section["implies"] else { return [] }
+    guard let pairs = node.pairs else {
+      return section.reject(
+        node,
+        "implies",
+        expected: "properties with the values that they take, such as {power: true}"
+      ) ?? []
+    }
+    var implied: [Implication] = []
+    for pair in pairs {
+      let position = pair.keyPosition
+      guard let other = other(pair.key, at: position, in: "implies", of: property, known) else {
+        continue
+      }
+      if other.isAction {
+        problems.add(
+          position,
+          "implies: '\(Excerpt.of(pair.key))' is an action, which has no value; "
+            + "allowed: properties of other types"
+        )
+      } else if implied.contains(where: { $0.property == other.id }) {
+        problems.add(position, "implies: '\(Excerpt.of(other.id))' is listed twice")
+      } else if let value = value(pair.value, of: other) {
+        implied.append(Implication(property: other.id, value: value))
+      }
+    }
+    return implied
+  }
+
+  /// The value that `implies` states for another property.
+  private func value(_ node: YAMLNode, of other: Property) -> Value? {
+    do throws(ValidationError) {
+      guard let json = node.scalarJSON else {
+        throw .wrongType(found: node.kindDescription, expected: "a value", suggestion: nil)
+      }
+      return try other.kind.value(from: json)
+    } catch {
+      problems.add(node.position, "implies: \(ValidationError.inProperty(other.id, error))")
+      return nil
+    }
+  }
+
+  /// The other property that `key` names; reports a name that is none.
+  ///
+  /// - Returns: `nil` also for a property that is removed, or has a mistake that is reported.
+  private func other(
+    _ name: String,
+    at position: SourcePosition,
+    in key: String,
+    of property: String,
+    _ known: Known
+  ) -> Property? {
+    let found = known.properties.first { $0.id == name || $0.aliases.contains(name) }
+    if (found?.id ?? name) == property {
+      let others = known.declared.filter { $0 != property }
+      problems.add(
+        position,
+        "\(key): '\(Excerpt.of(name))' is this property; allowed: "
+          + (others.isEmpty ? "other properties, but the device has none" : Section.list(others))
+      )
+      return nil
+    }
+    if found == nil, !known.declared.contains(name), !known.lost.contains(name) {
+      problems.add(
+        position,
+        "\(key): the device has no property '\(Excerpt.of(name))'; it has: "
+          + Section.list(known.declared),
+        suggestion: Suggestion.nearest(to: name, in: known.declared)
+      )
+    }
+    return found
   }
 }

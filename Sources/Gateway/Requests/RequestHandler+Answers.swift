@@ -56,6 +56,7 @@ extension RequestHandler {
     details.awake = device.awake?.topic
     details.retries = property.confirm?.retries ?? 0
     details.excludes = property.excludes.map { "\(device.id)/\($0)" }
+    details.implies = property.implies.map { .init("\(device.id)/\($0.property)", $0.value.json) }
     if let rule = property.hold {
       details.holdMilliseconds = Int(rule.duration.wholeNanoseconds / 1_000_000)
       details.hands = rule.hands

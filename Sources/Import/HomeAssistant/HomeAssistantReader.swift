@@ -180,12 +180,7 @@ struct HomeAssistantReader {
     return reader.properties.map { property in
       var property = property
       property.id = ids[property.id] ?? property.id
-      for field in ["ends", "excludes"] {
-        guard let known = property[field]?.elements?.compactMap(\.string) else { continue }
-        let present = known.compactMap { ids[$0] }
-        property[field] =
-          present.isEmpty ? Optional.none : .array(present.map { .string($0) })
-      }
+      property.renameOthers { ids[$0] }
       let aliases = property["aliases"]?.elements?.compactMap(\.string) ?? []
       if !aliases.isEmpty, !isMain || !aliases.allSatisfy({ names.reserve($0) }) {
         property["aliases"] = Optional.none

@@ -13,7 +13,7 @@ struct ImportedProperty: Hashable, Sendable {
   /// The order in which fields are written.
   private static let order = [
     "name", "aliases", "type", "range", "step", "unit", "display", "values", "on", "off", "scale",
-    "encode", "decode", "policy", "excludes", "urgent", "ends", "command", "state", "confirm",
+    "encode", "decode", "policy", "excludes", "implies", "urgent", "ends", "command", "state", "confirm",
     "always",
   ]
 
@@ -36,6 +36,20 @@ struct ImportedProperty: Hashable, Sendable {
 
   /// Whether only the device changes it.
   var isReadOnly: Bool { self["command"] == nil }
+
+  /// Renames the properties that this one ends, excludes or implies; `nil` removes one.
+  mutating func renameOthers(_ rename: (String) -> String?) {
+    for key in ["ends", "excludes"] {
+      guard let others = self[key]?.elements?.compactMap(\.string) else { continue }
+      let present = others.compactMap(rename)
+      self[key] = present.isEmpty ? nil : .array(present.map { .string($0) })
+    }
+    guard let implied = self["implies"]?.members else { return }
+    let present = implied.compactMap { member in
+      rename(member.name).map { JSONValue.Member($0, member.value) }
+    }
+    self["implies"] = present.isEmpty ? nil : .object(present)
+  }
 
   /// Sets `command`.
   ///

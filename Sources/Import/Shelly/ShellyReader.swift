@@ -183,10 +183,7 @@ extension ImportedDevice {
       for field in member.value.members ?? [] {
         made[field.name] = field.value.withChannel(channel)
       }
-      for key in ["ends", "excludes"] {
-        guard let others = made[key]?.elements?.compactMap(\.string) else { continue }
-        made[key] = .array(others.map { .string(names.contains($0) ? $0 + ending : $0) })
-      }
+      made.renameOthers { names.contains($0) ? $0 + ending : $0 }
       if !ending.isEmpty { made["aliases"] = nil }
       if let name, !name.isEmpty { made["name"] = .string(name) }
       properties.append(made)

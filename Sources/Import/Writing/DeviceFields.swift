@@ -97,7 +97,7 @@ enum ProfileOverrides {
   ]
   /// Fields that the device inherits from the profile when the announcement lacks them.
   private static let inheritable = [
-    "name", "aliases", "policy", "always", "ends", "excludes", "display",
+    "name", "aliases", "policy", "always", "ends", "excludes", "implies", "display",
   ]
 
   private static func fields(
