@@ -22,6 +22,7 @@ struct PropertyFacts {
     static let isReported = Flags(rawValue: 1 << 8)
     static let hasForms = Flags(rawValue: 1 << 9)
     static let travels = Flags(rawValue: 1 << 10)
+    static let hasImplied = Flags(rawValue: 1 << 11)
   }
 
   // In this order and these sizes, the facts of a key take sixteen bytes.
@@ -82,6 +83,8 @@ struct PropertyFacts {
   var canConfirm: Bool { flags.contains(.canConfirm) }
   /// Whether ``Relations/excluded`` has keys.
   var hasExcluded: Bool { flags.contains(.hasExcluded) }
+  /// Whether ``Relations/implied`` has keys.
+  var hasImplied: Bool { flags.contains(.hasImplied) }
   /// Whether commands wait until the device reports itself.
   var sleeps: Bool { flags.contains(.sleeps) }
   /// Whether the key stands for keys of other devices, each of which gets a command of its own.
@@ -104,6 +107,7 @@ struct PropertyFacts {
   /// Adds what follows from the property's relations and its device.
   mutating func relate(_ relations: Relations, of key: KeyIndex, in registry: Registry) {
     if !relations.excluded.isEmpty { flags.insert(.hasExcluded) }
+    if !relations.implied.isEmpty { flags.insert(.hasImplied) }
     if registry.sleeps(device) { flags.insert(.sleeps) }
     if registry.isGroup(device) { flags.insert(.isGroup) }
     if !registry.groups.isEmpty, !registry.groups.groups(of: key).isEmpty {

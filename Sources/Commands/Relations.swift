@@ -11,6 +11,8 @@ struct Relations {
   private(set) var ends: [KeyIndex] = []
   /// The keys that this one replaces, or that replace this one.
   private(set) var excluded: [KeyIndex] = []
+  /// The keys that take a value when one of this key is sent.
+  private(set) var implied: [(key: KeyIndex, value: Value)] = []
   /// The keys whose commands may be sent in one message with those of this one, which is among them;
   /// empty for a property whose commands are sent alone.
   private(set) var mergeGroup: [KeyIndex] = []
@@ -48,6 +50,9 @@ struct Relations {
       if Self.names(property.ends, other) { ends.append(otherKey) }
       if Self.names(property.excludes, other) || Self.names(other.excludes, property) {
         excluded.append(otherKey)
+      }
+      for implication in property.implies where Self.names([implication.property], other) {
+        implied.append((otherKey, implication.value))
       }
     }
   }

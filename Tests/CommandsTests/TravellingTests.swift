@@ -445,6 +445,52 @@ import Values
     #expect(bench.wait() == 5000)
   }
 
+  // MARK: - Implied properties
+
+  /// A lamp whose brightness turns it on; on, at 200 and at rest.
+  private static func lamp() throws -> Bench {
+    let power = Property.word("power", kind: .boolean) {
+      $0.state = StateSource(topic: "power/state", value: .whole)
+      $0.confirm = Confirmation()
+    }
+    let level = Self.dial {
+      $0.implies = [Implication(property: "power", value: .boolean(true))]
+    }
+    var bench = Bench(power, level)
+    try bench.report("power", true)
+    try bench.report("level", 200)
+    return bench
+  }
+
+  @Test func `a lamp that fades out keeps the target of its brightness`() throws {
+    var bench = try Self.lamp()
+    try bench.report("power", false)
+    for value in [100, 0] as [JSONValue] {
+      try bench.report("level", value)
+      #expect(try bench.target("level") == 200)
+    }
+    #expect(try bench.actual("level") == 0)
+    bench.pass(600_000)
+    #expect(try bench.target("level") == 200)
+    try bench.report("power", true)
+    try bench.report("level", 90)
+    #expect(try bench.target("level") == 90)
+  }
+
+  @Test func `a lamp that is turned off on its way keeps the target of its brightness`() throws {
+    var bench = try Self.lamp()
+    try bench.set("level", 220, now: true)
+    bench.send()
+    for value in [220, 210] as [JSONValue] { try bench.report("level", value) }
+    try bench.report("power", false)
+    for value in [150, 0] as [JSONValue] { try bench.report("level", value) }
+    #expect(bench.wait() == 5000)
+    bench.pass(5000)
+    #expect(try bench.actual("level") == 0)
+    #expect(try bench.target("level") == 220)
+    #expect(bench.wait() == nil)
+  }
+
   // MARK: - Others
 
   @Test func `a reload ends the time of a property that does not travel any more`() throws {

@@ -79,7 +79,8 @@ extension CommandDispatcher {
     if sendQueue.hasRepetition(key) {
       return deliveries.update(key) { $0.postponeRest(at: now) }
     }
-    deliveries.update(key) { $0.rest(keepsTarget: false) }
+    let keepsTarget = isImpliedOtherwise(key)
+    deliveries.update(key) { $0.rest(keepsTarget: keepsTarget) }
     refreshTarget(key)
   }
 
@@ -98,13 +99,31 @@ extension CommandDispatcher {
     let property = registry.definition(of: key).property
     guard let value = property.value(fromWire: wire) else { return nil }
     let repetition = sendQueue.hasRepetition(key) ? sendQueue[key] : nil
+    let movesActualOnly = isImpliedOtherwise(key)
     let report = deliveries.update(key) {
-      $0.report(value, wire, repetition: repetition, property, at: now)
+      $0.report(
+        value,
+        wire,
+        repetition: repetition,
+        movesActualOnly: movesActualOnly,
+        property,
+        at: now
+      )
     }
     if report.isNew { log.statuses.recordReport(for: key, at: now) }
     if repetition != nil, case .ended = report.verdict { _ = sendQueue.remove(key) }
     apply(report.verdict, to: key, at: now)
     return (value, report.isNew && report.isByHand)
+  }
+
+  /// Whether the device reports another property otherwise than `key` implies: what it reports of
+  /// `key` then is not what anyone wants, as with a lamp that fades out.
+  private func isImpliedOtherwise(_ key: KeyIndex) -> Bool {
+    guard facts[key].hasImplied else { return false }
+    for (other, value) in relations[key].implied {
+      if let actual = deliveries[other].actual, actual != value { return true }
+    }
+    return false
   }
 
   /// Takes a report that is no value of its property, and may be all the same something to read.
