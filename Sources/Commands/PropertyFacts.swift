@@ -24,6 +24,7 @@ struct PropertyFacts {
     static let isAhead = Flags(rawValue: 1 << 10)
     static let isBehind = Flags(rawValue: 1 << 11)
     static let hasImplications = Flags(rawValue: 1 << 12)
+    static let travels = Flags(rawValue: 1 << 13)
   }
 
   // In this order and these sizes, the facts of a key take sixteen bytes.
@@ -64,7 +65,10 @@ struct PropertyFacts {
     } else if canConfirm {
       flags.insert(.canConfirm)
     }
-    if definition.property.reportSource != nil { flags.insert(.isReported) }
+    if definition.property.reportSource != nil {
+      flags.insert(.isReported)
+      if definition.property.hasWay { flags.insert(.travels) }
+    }
     let topics = definition.property.states.filter { !$0.acknowledges }.map(\.topic)
     if Set(topics).count < topics.count { flags.insert(.hasForms) }
     if !definition.property.urgent.isEmpty { flags.insert(.hasUrgent) }
@@ -98,6 +102,9 @@ struct PropertyFacts {
 
   /// Whether the device reports the property of its own accord.
   var isReported: Bool { flags.contains(.isReported) && !isGroup }
+
+  /// Whether the device may report how it moves to a value; see ``Travel``.
+  var travels: Bool { flags.contains(.travels) }
 
   /// Whether a report of one topic is read in several ways, of which one suffices.
   var hasForms: Bool { flags.contains(.hasForms) }

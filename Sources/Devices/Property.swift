@@ -75,6 +75,14 @@ package struct Property: Hashable, Sendable {
   /// Whether it stands for momentary commands, which are not collapsed, rather than a value.
   package var isAction: Bool { if case .action = kind { true } else { false } }
 
+  /// Whether there are values between two of its values, through which a device may move.
+  package var hasWay: Bool {
+    switch kind {
+    case .number, .integer, .color: true
+    case .boolean, .choice, .text, .action: false
+    }
+  }
+
   /// The first of ``states``; setting it replaces them all.
   package var state: StateSource? {
     get { states.first }

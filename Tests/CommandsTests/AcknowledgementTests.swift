@@ -37,6 +37,7 @@ import Values
     #expect(try bench.actual("level") == 39)
     try bench.report("level", 40)
     #expect(try bench.target("level") == 40)
+    bench.pass(5000)
     try bench.report("level", 30)
     #expect(try bench.target("level") == 30)
     #expect(bench.told() == ["level confirmed 40"])

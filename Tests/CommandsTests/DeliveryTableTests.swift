@@ -3,6 +3,7 @@
 
 import Values
 import Devices
+import JSON
 import LastOut
 import Testing
 
@@ -14,8 +15,8 @@ import Testing
   /// A table in which 40 was sent to the first key at 0 ms and acknowledged at 100 ms.
   private func acknowledged(transitionTime: Duration = .zero) -> DeliveryTable {
     var table = DeliveryTable(keys: 2, devices: 1)
-    let flight = InFlightCommand(.of(40), message: 1, transitionTime: transitionTime)
-    _ = table.update(.first) { $0.send(flight) }
+    let flight = InFlightCommand.of(.of(40), message: 1, transitionTime: transitionTime)
+    _ = table.update(.first) { $0.send(flight, at: .at(0)) }
     _ = table.acknowledge(.first, confirmation: confirmation, isAction: false, at: .at(100))
     return table
   }
@@ -39,6 +40,24 @@ import Testing
     #expect(table.nextOverdue == nil)
   }
 
+  @Test func `the deadline of a confirmed command is when its key is at rest`() {
+    var table = acknowledged()
+    let property = Property.seen()
+    func report(_ value: Value, _ wire: JSONValue, at milliseconds: Int) {
+      _ = table.update(.first) {
+        $0.report(value, wire, repetition: nil, property, at: .at(milliseconds))
+      }
+    }
+    report(40, 40, at: 2000)
+    #expect(table.nextOverdue == .at(7000))
+    report(90, 90, at: 3000)
+    #expect(table.nextOverdue == .at(7000))
+    report(60, 60, at: 3500)
+    #expect(table.nextOverdue == .at(8500))
+    table.update(.first) { $0.rest(keepsTarget: false) }
+    #expect(table.nextOverdue == nil)
+  }
+
   @Test func `an overdue key is reported once`() {
     var table = acknowledged()
     #expect(table.popOverdue(at: .at(5099)) == nil)
@@ -49,12 +68,8 @@ import Testing
   @Test func `an overdue command is repeated as often as its property says`() {
     var table = acknowledged()
     #expect(timeOut(&table) == "attempt 2 of 40")
-    let again = InFlightCommand(
-      Command.of(40).repeated(unconfirmed: true),
-      message: 1,
-      transitionTime: .zero
-    )
-    _ = table.update(.first) { $0.send(again) }
+    let again = InFlightCommand.of(Command.of(40).repeated(unconfirmed: true), message: 1)
+    _ = table.update(.first) { $0.send(again, at: .at(0)) }
     _ = table.acknowledge(.first, confirmation: confirmation, isAction: false, at: .at(5200))
     #expect(timeOut(&table) == "failed 40: not confirmed within 5s")
   }
@@ -76,8 +91,8 @@ import Testing
       (false, "failed 40: not confirmed within 5s"), (true, "attempt 2 of 40"),
     ] {
       if isReported { table.deviceResponded(0) }
-      let flight = InFlightCommand(.of(40), message: 1, transitionTime: .zero)
-      _ = table.update(.first) { $0.send(flight) }
+      let flight = InFlightCommand.of(.of(40), message: 1)
+      _ = table.update(.first) { $0.send(flight, at: .at(0)) }
       _ = table.acknowledge(.first, confirmation: confirmation, isAction: false, at: .at(6000))
       #expect(timeOut(&table) == verdict)
     }

@@ -15,17 +15,18 @@ import Values
   /// A delivery whose device has reported 1, and to which 40 was sent as message 7.
   private func sent(isAcknowledged: Bool = false) -> Delivery {
     var delivery = Delivery()
-    _ = delivery.report(1, 1, repetition: nil, property)
-    _ = delivery.send(InFlightCommand(.of(40), message: 7, transitionTime: .zero))
-    if isAcknowledged { _ = delivery.acknowledge(confirms: true, isAction: false) }
+    _ = delivery.report(1, 1, repetition: nil, property, at: .at(0))
+    _ = delivery.send(.of(.of(40), message: 7), at: .at(0))
+    if isAcknowledged { _ = delivery.acknowledge(confirms: true, isAction: false, at: .at(0)) }
     return delivery
   }
 
   // MARK: - The broker
 
   @Test func `without confirmation an acknowledged value is what was sent last`() {
-    var delivery = sent()
-    #expect(delivery.acknowledge(confirms: false, isAction: false).text == "none")
+    var delivery = Delivery()
+    _ = delivery.send(.of(.of(40), message: 7, restTime: nil), at: .at(0))
+    #expect(delivery.acknowledge(confirms: false, isAction: false, at: .at(0)).text == "none")
     #expect(delivery.inFlight == nil)
     #expect(delivery.lastSent == 40)
     #expect(delivery.expected == 40)
@@ -33,7 +34,7 @@ import Values
 
   @Test func `a momentary command leaves no value behind`() {
     var delivery = sent()
-    _ = delivery.acknowledge(confirms: false, isAction: true)
+    _ = delivery.acknowledge(confirms: false, isAction: true, at: .at(0))
     #expect(delivery.lastSent == nil)
   }
 
@@ -64,7 +65,7 @@ import Values
 
   @Test func `a report of the value confirms an acknowledged command`() {
     var delivery = sent(isAcknowledged: true)
-    let report = delivery.report(40, 40, repetition: nil, property)
+    let report = delivery.report(40, 40, repetition: nil, property, at: .at(1000))
     #expect(report.verdict.text == "confirmed 40")
     #expect(report.isByHand == false)
     #expect(delivery.shows(40, property) == true)
@@ -72,21 +73,37 @@ import Values
 
   @Test func `a report before the acknowledgement confirms with it`() {
     var delivery = sent()
-    #expect(delivery.report(40, 40, repetition: nil, property).verdict.text == "none")
-    #expect(delivery.acknowledge(confirms: true, isAction: false).text == "confirmed 40")
+    #expect(
+      delivery.report(40, 40, repetition: nil, property, at: .at(1000)).verdict.text == "none"
+    )
+    #expect(
+      delivery.acknowledge(confirms: true, isAction: false, at: .at(0)).text == "confirmed 40"
+    )
   }
 
-  @Test func `a value on the way is interim, and takes back that the command's was shown`() {
+  @Test func `a value on the way is interim, and does not take back that the value was shown`() {
     var delivery = sent()
-    _ = delivery.report(40, 40, repetition: nil, property)
-    #expect(delivery.report(20, 20, repetition: nil, property).isByHand == false)
-    #expect(delivery.acknowledge(confirms: true, isAction: false).text == "none")
+    _ = delivery.report(40, 40, repetition: nil, property, at: .at(1000))
+    #expect(delivery.report(20, 20, repetition: nil, property, at: .at(1000)).isByHand == false)
+    let verdict = delivery.acknowledge(confirms: true, isAction: false, at: .at(2000))
+    #expect(verdict.text == "confirmed 40")
+  }
+
+  @Test func `the value before takes back that a word was shown, because a word has no way`() {
+    let mode = Property.word("mode")
+    var delivery = Delivery()
+    _ = delivery.report(.text("off"), "off", repetition: nil, mode, at: .at(0))
+    _ = delivery.send(.of(.of(.text("heat")), message: 7, restTime: nil), at: .at(0))
+    for word in ["heat", "off"] {
+      _ = delivery.report(.text(word), .string(word), repetition: nil, mode, at: .at(1000))
+    }
+    #expect(delivery.acknowledge(confirms: true, isAction: false, at: .at(0)).text == "none")
     #expect(delivery.awaitsConfirmation == true)
   }
 
   @Test func `a value off the way was set by hand, and ends the command`() {
     var delivery = sent(isAcknowledged: true)
-    let report = delivery.report(90, 90, repetition: nil, property)
+    let report = delivery.report(90, 90, repetition: nil, property, at: .at(1000))
     #expect(report.verdict.text == "superseded 40: changed at the device")
     #expect(report.isByHand == true)
     #expect(delivery.expected == 90)
@@ -103,27 +120,53 @@ import Values
     }
     let wire = JSONValue.integer(Int64(reported))
     let value = Value.number(Double(reported))
-    let report = delivery.report(value, wire, repetition: repetition, property)
+    let report = delivery.report(value, wire, repetition: repetition, property, at: .at(1000))
     #expect(report.verdict.text == verdict)
   }
 
   // MARK: - Replies
 
-  @Test func `a device that accepts the value confirms it, and is arriving`() {
+  @Test func `a device that accepts the value confirms it, and travels`() {
     var delivery = sent(isAcknowledged: true)
     #expect(delivery.accept(40, property).text == "confirmed 40")
-    #expect(delivery.arriving == 40)
     #expect(delivery.expected == 40)
-    #expect(delivery.report(20, 20, repetition: nil, property).isByHand == false)
-    #expect(delivery.report(40, 40, repetition: nil, property).isByHand == false)
-    #expect(delivery.arriving == nil)
+    #expect(delivery.restsAt == nil)
+    #expect(delivery.report(20, 20, repetition: nil, property, at: .at(1000)).isByHand == false)
+    #expect(delivery.restsAt == .at(6000))
+    #expect(delivery.report(40, 40, repetition: nil, property, at: .at(2000)).isByHand == false)
+    #expect(delivery.restsAt == .at(7000))
+    #expect(delivery.expected == 40)
   }
 
-  @Test func `another value while the device is arriving was set by hand`() {
+  @Test func `another value while the device travels was set by hand`() {
     var delivery = sent(isAcknowledged: true)
     _ = delivery.accept(40, property)
-    #expect(delivery.report(90, 90, repetition: nil, property).isByHand == true)
-    #expect(delivery.arriving == nil)
+    #expect(delivery.report(90, 90, repetition: nil, property, at: .at(1000)).isByHand == true)
+    #expect(delivery.travel.isOpen == false)
+  }
+
+  @Test func `a report that moves the actual value only keeps the target, at rest too`() {
+    var delivery = sent(isAcknowledged: true)
+    _ = delivery.report(40, 40, repetition: nil, property, at: .at(0))
+    for number in [90, 0] {
+      let (value, wire) = (Value.number(Double(number)), JSONValue.integer(Int64(number)))
+      let report = delivery.report(
+        value,
+        wire,
+        repetition: nil,
+        movesActualOnly: true,
+        property,
+        at: .at(1000)
+      )
+      #expect(report.isByHand == false)
+      #expect(delivery.actual == value)
+      #expect(delivery.expected == 40)
+      delivery.rest(keepsTarget: true)
+      #expect(delivery.expected == 40)
+      #expect(delivery.restsAt == nil)
+    }
+    #expect(delivery.report(5, 5, repetition: nil, property, at: .at(1000)).isByHand == true)
+    #expect(delivery.expected == 5)
   }
 
   @Test func `a refusal before the acknowledgement fails the command with it`() {
@@ -131,7 +174,7 @@ import Values
     #expect(delivery.awaitsReply(to: 7) == true)
     #expect(delivery.awaitsReply(to: 8) == false)
     #expect(delivery.reply(problem: "busy").text == "none")
-    let verdict = delivery.acknowledge(confirms: true, isAction: false)
+    let verdict = delivery.acknowledge(confirms: true, isAction: false, at: .at(0))
     #expect(verdict.text == "failed 40: the device refused: busy")
   }
 
@@ -143,40 +186,43 @@ import Values
     #expect(delivery.isSending == true)
     #expect(delivery.expected == 1)
     #expect(delivery.abandon(as: .cancelled, reason: nil).text == "none")
-    #expect(delivery.acknowledge(confirms: true, isAction: false).text == "none")
+    #expect(delivery.acknowledge(confirms: true, isAction: false, at: .at(0)).text == "none")
     #expect(delivery.inFlight == nil)
   }
 
-  @Test func `a newer command replaces one that was not confirmed, whose value is interim then`() {
+  @Test func `a newer command replaces one that was not confirmed, whose value is interim`() {
     var delivery = sent(isAcknowledged: true)
-    let newer = InFlightCommand(.of(10, number: 2), message: 8, transitionTime: .zero)
-    #expect(delivery.send(newer)?.value == 40)
-    #expect(delivery.report(40, 40, repetition: nil, property).isByHand == false)
+    #expect(delivery.send(.of(.of(10, number: 2), message: 8), at: .at(0))?.value == 40)
+    #expect(delivery.report(40, 40, repetition: nil, property, at: .at(1000)).isByHand == false)
   }
 
   @Test func `a new definition forgets values that it does not have`() {
     var delivery = sent()
-    _ = delivery.acknowledge(confirms: false, isAction: false)
-    #expect(delivery.adopt(.of(.word("mode")), confirms: false).text == "none")
+    _ = delivery.acknowledge(confirms: false, isAction: false, at: .at(0))
+    #expect(delivery.adopt(.of(.word("mode")), confirms: false, travels: true).text == "none")
     #expect(delivery.expected == nil)
   }
 
   @Test func `a new definition forgets what the device accepted`() {
     var delivery = sent()
-    _ = delivery.acknowledge(confirms: true, isAction: false)
+    _ = delivery.acknowledge(confirms: true, isAction: false, at: .at(0))
     _ = delivery.accept(40, property)
     #expect(delivery.expected == 40)
-    _ = delivery.adopt(.of(.word("mode")), confirms: true)
+    _ = delivery.adopt(.of(.word("mode")), confirms: true, travels: true)
     #expect(delivery.expected == nil)
   }
 
   @Test func `a new definition ends a command that it does not allow, or nothing confirms`() {
     var foreign = sent()
-    #expect(foreign.adopt(.of(.word("mode")), confirms: true).text.hasPrefix("superseded 40"))
+    #expect(
+      foreign.adopt(.of(.word("mode")), confirms: true, travels: false).text.hasPrefix(
+        "superseded 40"
+      )
+    )
     var unprovable = sent()
-    _ = unprovable.acknowledge(confirms: true, isAction: false)
+    _ = unprovable.acknowledge(confirms: true, isAction: false, at: .at(0))
     let entry = Registry.Entry.of(property)
-    #expect(unprovable.adopt(entry, confirms: true).text == "none")
-    #expect(unprovable.adopt(entry, confirms: false).text.hasPrefix("superseded 40"))
+    #expect(unprovable.adopt(entry, confirms: true, travels: true).text == "none")
+    #expect(unprovable.adopt(entry, confirms: false, travels: true).text.hasPrefix("superseded 40"))
   }
 }

@@ -309,7 +309,7 @@ private struct History {
 extension CommandStateMachine {
   /// What does not fit together inside; `nil` when all does.
   fileprivate var inconsistency: String? {
-    var (ready, inLane, unacknowledged, expiring, unconfirmed) = (0, 0, 0, 0, 0)
+    var (ready, inLane, unacknowledged, expiring, unconfirmed, travelling) = (0, 0, 0, 0, 0, 0)
     let sendQueue = dispatcher.sendQueue
     for key in dispatcher.facts.keys {
       let delivery = dispatcher.deliveries[key]
@@ -327,6 +327,7 @@ extension CommandStateMachine {
       }
       if delivery.isSending { unacknowledged += 1 }
       if delivery.awaitsConfirmation { unconfirmed += 1 }
+      if delivery.restsAt != nil { travelling += 1 }
       if delivery.isSending != sendQueue.awaitsAcknowledgement(key) {
         return "\(key) is blocked without a command that is being sent, or the other way round"
       }
@@ -335,7 +336,11 @@ extension CommandStateMachine {
       ?? Self.difference("unacknowledged", sendQueue.unacknowledgedCount, unacknowledged)
       ?? Self.difference("in lanes", sendQueue.lanes.count, inLane)
       ?? Self.difference("may expire", sendQueue.expiries.count, expiring)
-      ?? Self.difference("unconfirmed", dispatcher.deliveries.confirmations.count, unconfirmed)
+      ?? Self.difference(
+        "unconfirmed or travelling",
+        dispatcher.deliveries.deadlines.count,
+        unconfirmed + travelling
+      )
       ?? Self.difference("waiting for a state", waitingSteps.deadlines.count, waitingSteps.keyCount)
   }
 

@@ -142,7 +142,7 @@ struct StateRequestTests {
       bench.pass(500)
       #expect(bench.requests().count == 1)
     }
-    bench.pass(500)
+    bench.pass(5000)
     #expect(bench.requests().count == 0)
     #expect(bench.wait() == nil)
     #expect(bench.machine.dispatcher.sendQueue.laneStatuses.first?.inFlight == 0)

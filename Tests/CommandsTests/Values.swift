@@ -43,6 +43,23 @@ extension Command {
   }
 }
 
+extension InFlightCommand {
+  /// A command of a key that travels and is at rest after 5 s, unless told otherwise.
+  static func of(
+    _ command: Command,
+    message: Int64,
+    transitionTime: Duration = .zero,
+    restTime: Duration? = .seconds(5)
+  ) -> InFlightCommand {
+    InFlightCommand(
+      command,
+      message: message,
+      transitionTime: transitionTime,
+      restTime: restTime
+    )
+  }
+}
+
 extension Delivery.Verdict {
   /// The verdict in words, such as `confirmed 40` or `failed 40: no`.
   var text: String {

@@ -23,6 +23,9 @@ package struct Coverage: CustomStringConvertible, Sendable {
     case unchanged
     case superseded
     case byHand
+    /// Devices that repeat what they were asked for, then report their way.
+    case travels
+    case restsElsewhere
     case replayed
     case powerCuts
     case sleeps

@@ -55,6 +55,8 @@ struct KeyModel {
   let canConfirm: Bool
   let ends: [KeyIndex]
   let excluded: [KeyIndex]
+  /// Whether the device reports how it moves to a value.
+  let travels: Bool
 
   // The queue: the value that waits for quiet, and its burst.
   var queued: Entry?
@@ -90,8 +92,23 @@ struct KeyModel {
   var isUncertain = false
   /// The state at that time.
   var start: Value?
-  /// All values that were abandoned since then.
+  /// All values that were abandoned since then; of a key that travels, all that were sent or reported.
   var passed: [Value] = []
+
+  // The time of a key that travels, until it is at rest.
+  /// The last confirmed value.
+  var goal: Value?
+  /// Whether no command was sent after it.
+  var isGoalNewest = false
+  /// The value of the last command that ended unconfirmed.
+  var aim: Value?
+  /// Whether something ended the time, and no report has followed.
+  var isStopped = false
+  /// How long after its last progress the device is at rest.
+  var patience = Duration.zero
+  var progressAt: Moment?
+  /// When the five minutes began.
+  var begunAt: Moment?
 
   // What the members of a group have in common.
   var isGroup = false
@@ -109,7 +126,14 @@ struct KeyModel {
 
   var target: Value? {
     if isGroup { return common }
-    return isAction ? nil : queued?.value ?? ready?.value ?? standing ?? lastSent ?? actual
+    return isAction ? nil : queued?.value ?? ready?.value ?? standing ?? goal ?? lastSent ?? actual
+  }
+
+  /// When the device is at rest, as far as that is known.
+  var restsAt: Moment? {
+    guard flight == nil, let limit = begunAt?.advanced(by: .seconds(300)) else { return nil }
+    if let progressAt { return min(limit, progressAt.advanced(by: patience)) }
+    return goal == nil ? nil : limit
   }
 
   var isSending: Bool { flight?.isSending ?? false }
@@ -127,5 +151,57 @@ struct KeyModel {
     isUncertain = false
     start = nil
     passed = []
+    goal = nil
+    isGoalNewest = false
+    aim = nil
+    isStopped = false
+    progressAt = nil
+    begunAt = nil
+  }
+
+  /// Nobody waits for the device any more; its next report says where it stands.
+  mutating func stop() {
+    if let last = goal {
+      passed.append(last)
+      aim = last
+    }
+    goal = nil
+    isStopped = true
+    progressAt = nil
+    begunAt = nil
+  }
+
+  /// Records that a command ended unconfirmed.
+  mutating func pass(_ value: Value) {
+    passed.append(value)
+    aim = value
+  }
+
+  /// Records that the device shows the value of its command.
+  mutating func confirm(_ value: Value, at now: Moment) {
+    guard travels else { return becomeCertain() }
+    goal = value
+    isGoalNewest = true
+    progressAt = now
+  }
+
+  /// Records a report of the way, after one of `before`.
+  mutating func move(_ value: Value, from before: Value?, to end: Value?, at now: Moment) {
+    guard travels else { return }
+    let isIdle = flight == nil && ready.map { $0.attempt == 1 } ?? true
+    let wire = property.wireValue(of: value)
+    let isAtGoal = isIdle && goal.map { property.isShown($0, by: wire) } ?? false
+    if start == nil, !isAtGoal { start = value }
+    passed.append(value)
+    if isAtGoal, !isGoalNewest {
+      isGoalNewest = true
+      progressAt = now
+    } else if isIdle, progressAt == nil {
+      begunAt = now
+      progressAt = now
+    } else if case .number(let number) = value, case .number(let end)? = end {
+      guard case .number(let last)? = before else { return progressAt = now }
+      if abs(number - end) < abs(last - end) { progressAt = now }
+    }
   }
 }

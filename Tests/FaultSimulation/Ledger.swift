@@ -27,11 +27,14 @@ struct Ledger {
   /// The newest number of each key since the start of the gateway.
   private var newestNumber: [UInt64]
   private var lastShown: [JSONValue?]
+  /// What each device has shown since a command was sent to it that is no repetition.
+  private var shownSince: [[JSONValue]]
 
   init(keys: Int) {
     newestSent = Array(repeating: 0, count: keys)
     newestNumber = Array(repeating: 0, count: keys)
     lastShown = Array(repeating: nil, count: keys)
+    shownSince = Array(repeating: [], count: keys)
   }
 
   /// Until when an open command may wait for an offline broker or device.
@@ -49,7 +52,11 @@ struct Ledger {
   /// Records a caller whose change was accepted; `ttl` overrides the property's.
   mutating func expectsFinal(_ caller: UInt64, ttl: Duration?) { owed[caller] = .some(ttl) }
 
-  mutating func shown(_ key: KeyIndex, _ wire: JSONValue) { lastShown[Int(key.rawValue)] = wire }
+  mutating func shown(_ key: KeyIndex, _ wire: JSONValue) {
+    let place = Int(key.rawValue)
+    lastShown[place] = wire
+    if !shownSince[place].contains(wire) { shownSince[place].append(wire) }
+  }
 
   /// Records a restart of the gateway, which forgets all requests.
   mutating func restart() {
@@ -58,6 +65,7 @@ struct Ledger {
     for place in newestNumber.indices {
       newestNumber[place] = 0
       lastShown[place] = nil
+      shownSince[place] = []
     }
   }
 
@@ -132,6 +140,7 @@ struct Ledger {
       return "is repeated although something newer waits"
     }
     open[event.number]?.phase = .sending
+    if event.attempt == 1 { shownSince[place] = [] }
     return nil
   }
 
@@ -151,9 +160,9 @@ struct Ledger {
       return event.reason == nil ? "superseded for no reason" : nil
     case .confirmed:
       guard wasSent else { return "confirmed, but never sent" }
-      guard let shown = lastShown[place], let value = event.value,
-        property.isShown(value, by: shown)
-      else { return "confirmed, but the device shows something else" }
+      guard let value = event.value, hasShown(value, property, place) else {
+        return "confirmed, but the device shows something else"
+      }
       return nil
     case .expired:
       guard command.expiresAt <= event.at else { return "expired before its time" }
@@ -162,5 +171,13 @@ struct Ledger {
     case .failed: return event.reason == nil ? "failed for no reason" : nil
     case .accepted, .cancelled, .rejected, .sending, .sent: return nil
     }
+  }
+
+  /// Whether a device shows a value, or has shown one that it may have moved away from on its way.
+  private func hasShown(_ value: Value, _ property: Property, _ place: Int) -> Bool {
+    guard case .number = property.kind else {
+      return lastShown[place].map { property.isShown(value, by: $0) } ?? false
+    }
+    return shownSince[place].contains { property.isShown(value, by: $0) }
   }
 }

@@ -172,7 +172,7 @@ extension Model {
   mutating func dropRepetition(_ place: Int, reason: String) {
     guard let ready = keys[place].ready, ready.attempt > 1 else { return }
     keys[place].ready = nil
-    keys[place].passed.append(ready.value)
+    keys[place].pass(ready.value)
     lanes.interrupted(device: keys[place].device)
     emit(.superseded, ready, place, reason: reason)
   }
@@ -211,6 +211,7 @@ extension Model {
   }
 
   mutating func endFlight(_ place: Int, as phase: Phase, reason: String?) {
+    keys[place].stop()
     guard let flight = keys[place].flight, !flight.isEnded else { return }
     lanes.windows.ended(.key(place))
     if flight.isSending {
@@ -218,7 +219,7 @@ extension Model {
     } else {
       keys[place].flight = nil
     }
-    keys[place].passed.append(flight.entry.value)
+    keys[place].pass(flight.entry.value)
     emit(phase, flight.entry, place, reason: reason)
   }
 

@@ -133,9 +133,7 @@ extension Model {
           return nil
         }
       } else if unnecessaryParts[place] != tag {
-        guard !key.hasNewer, key.flight == nil, !key.isUncertain, let actual = key.actual,
-          key.property.isSameOnWire(actual, value)
-        else { return nil }
+        guard !key.hasNewer, shows(value, place) else { return nil }
       }
     }
     return carried
@@ -203,7 +201,7 @@ extension Model {
       at: now
     )
     for place in leaving where place != leader { lanes.interrupted(device: keys[place].device) }
-    for (place, entry) in zip(leaving, entries) { leave(place, entry, grace: .zero) }
+    for (place, entry) in zip(leaving, entries) { leave(place, entry, grace: .zero, at: now) }
     return nil
   }
 

@@ -16,10 +16,11 @@ extension Model {
     devices[keys[place].device].mayRetry = true
     stateKnown(place)
     guard let value = keys[place].property.value(fromWire: wire) else { return }
-    let isNew = keys[place].actual != value
+    let before = keys[place].actual
+    let isNew = before != value
     keys[place].actual = value
     keys[place].lastSent = nil
-    let isByHand = meaning(of: value, wire, place)
+    let isByHand = meaning(of: value, wire, after: before, place, at: now)
     if isNew, isByHand, keys[place].property.urgent.contains(value) {
       for other in keys[place].ends {
         dropRepetition(Int(other.rawValue), reason: "changed at the device")
@@ -30,33 +31,44 @@ extension Model {
   }
 
   /// Confirms, accepts as interim, or ends the command in flight; returns whether a user changed it.
-  private mutating func meaning(of value: Value, _ wire: JSONValue, _ place: Int) -> Bool {
+  private mutating func meaning(
+    of value: Value,
+    _ wire: JSONValue,
+    after before: Value?,
+    _ place: Int,
+    at now: Moment
+  ) -> Bool {
     let key = keys[place]
     if let ready = key.ready, ready.attempt > 1 {
       if key.property.isShown(ready.value, by: wire) {
         keys[place].ready = nil
-        keys[place].becomeCertain()
+        keys[place].confirm(ready.value, at: now)
         lanes.interrupted(device: key.device)
         emit(.confirmed, ready, place)
         return false
       }
-      if isInterim(value, to: ready.value, place) { return false }
+      if isInterim(value, to: ready.value, place) {
+        keys[place].move(value, from: before, to: ready.value, at: now)
+        return false
+      }
       dropRepetition(place, reason: "changed at the device")
       keys[place].becomeCertain()
       return true
     }
-    guard let flight = key.flight else {
-      keys[place].becomeCertain()
-      return true
-    }
+    guard let flight = key.flight else { return meaningAtRest(value, wire, before, place, at: now) }
     if flight.isEnded { return false }
     if key.property.isShown(flight.entry.value, by: wire) {
-      if flight.isSending { keys[place].flight?.isShown = true } else { confirmed(flight, place) }
+      if flight.isSending {
+        keys[place].flight?.isShown = true
+      } else {
+        confirmed(flight, place, at: now)
+      }
       return false
     }
     if isInterim(value, to: flight.entry.value, place) {
       // It reported the value, and no longer does.
-      keys[place].flight?.isShown = false
+      if !key.travels { keys[place].flight?.isShown = false }
+      keys[place].move(value, from: before, to: flight.entry.value, at: now)
       return false
     }
     endFlight(place, as: .superseded, reason: "changed at the device")
@@ -64,9 +76,28 @@ extension Model {
     return true
   }
 
+  /// The same while nothing is in flight: interim in the time of a key that travels.
+  private mutating func meaningAtRest(
+    _ value: Value,
+    _ wire: JSONValue,
+    _ before: Value?,
+    _ place: Int,
+    at now: Moment
+  ) -> Bool {
+    let key = keys[place]
+    let isAtGoal = key.goal.map { key.property.isShown($0, by: wire) } ?? false
+    let isOnItsWay = key.travels && key.isUncertain && !key.isStopped
+    guard isOnItsWay, isAtGoal || isInterim(value, to: nil, place) else {
+      keys[place].becomeCertain()
+      return true
+    }
+    keys[place].move(value, from: before, to: key.goal ?? key.aim, at: now)
+    return false
+  }
+
   /// Whether a device may report `value` in transition from its last value, through everything that was
   /// sent since, to `target`.
-  private func isInterim(_ value: Value, to target: Value, _ place: Int) -> Bool {
+  private func isInterim(_ value: Value, to target: Value?, _ place: Int) -> Bool {
     let key = keys[place]
     guard let start = key.start else { return true }
     if key.property.isSameOnWire(start, value) { return true }
@@ -74,7 +105,7 @@ extension Model {
     guard case .number(let number) = value else { return false }
     var least = Double.infinity
     var greatest = -Double.infinity
-    for case .number(let one) in key.passed + [start, target] {
+    for case .number(let one)? in key.passed.map(Optional.some) + [start, target] {
       least = min(least, one)
       greatest = max(greatest, one)
     }
@@ -101,6 +132,7 @@ extension Model {
     case expiry
     case confirmation
     case held
+    case rest
   }
 
   /// The deadlines of a key behind the queue.
@@ -109,6 +141,7 @@ extension Model {
     let key = keys[place]
     if let ready = key.ready, !isOnline(place) { found.append((ready.expiresAt, .expiry)) }
     if let by = key.flight?.confirmBy { found.append((by, .confirmation)) }
+    if let at = key.restsAt { found.append((at, .rest)) }
     if !key.held.isEmpty { found.append((key.heldUntil, .held)) }
     return found
   }
@@ -154,12 +187,24 @@ extension Model {
       keys[place].ready = nil
       emit(.expired, ready, place, reason: offlineReason)
     case .confirmation: unconfirmed(place)
+    case .rest: rest(place, at: now)
     case .held:
       let held = keys[place].held
       keys[place].held = []
       for step in held {
         emit(.rejected, held: step, place, reason: ValidationError.noBase.description)
       }
+    }
+  }
+
+  /// The device is at rest, unless its reports may still be about a command that waits to be repeated.
+  private mutating func rest(_ place: Int, at now: Moment) {
+    if let ready = keys[place].ready, ready.attempt > 1 {
+      keys[place].progressAt = nil
+      keys[place].begunAt = now
+    } else {
+      if keys[place].goal != nil, keys[place].goal != keys[place].actual { restsElsewhere += 1 }
+      keys[place].becomeCertain()
     }
   }
 

@@ -113,7 +113,7 @@ extension Model {
       Int64((entries.compactMap(\.transition).max() ?? 0) * 1000)
     )
     lanes.windows.sent(.key(leader), lane: lane, isAction: keys[leader].isAction, at: now)
-    for (place, entry) in zip(leaving, entries) { leave(place, entry, grace: grace) }
+    for (place, entry) in zip(leaving, entries) { leave(place, entry, grace: grace, at: now) }
     return nil
   }
 
@@ -223,14 +223,27 @@ extension Model {
     String(decoding: JSONWriter.bytes(wire), as: UTF8.self)
   }
 
-  mutating func leave(_ place: Int, _ entry: KeyModel.Entry, grace: Duration) {
+  mutating func leave(
+    _ place: Int,
+    _ entry: KeyModel.Entry,
+    grace: Duration,
+    at now: Moment
+  ) {
     if let older = keys[place].flight {
-      keys[place].passed.append(older.entry.value)
+      keys[place].pass(older.entry.value)
       emit(.superseded, older.entry, place, reason: "newer value")
     }
     if !keys[place].isUncertain {
       keys[place].isUncertain = true
       keys[place].start = keys[place].actual
+    }
+    if keys[place].travels {
+      keys[place].passed.append(entry.value)
+      keys[place].isStopped = false
+      keys[place].isGoalNewest = false
+      keys[place].progressAt = nil
+      keys[place].begunAt = now
+      keys[place].patience = max(keys[place].property.confirm?.within ?? .zero, grace)
     }
     _ = keys[place].takeReady()
     for other in places where keys[other].ends.contains(KeyIndex(Int32(place))) {
@@ -288,21 +301,22 @@ extension Model {
       return
     }
     if flight.isShown {
-      confirmed(flight, place)
+      confirmed(flight, place, at: now)
     } else {
       keys[place].flight?.confirmBy = now.advanced(by: confirm.within + flight.grace)
     }
   }
 
-  mutating func confirmed(_ flight: KeyModel.Flight, _ place: Int) {
+  mutating func confirmed(_ flight: KeyModel.Flight, _ place: Int, at now: Moment) {
     keys[place].flight = nil
-    keys[place].becomeCertain()
+    keys[place].confirm(flight.entry.value, at: now)
     emit(.confirmed, flight.entry, place)
   }
 
   mutating func fail(_ flight: KeyModel.Flight, _ place: Int, reason: String) {
     keys[place].flight = nil
-    keys[place].passed.append(flight.entry.value)
+    keys[place].goal = nil
+    keys[place].pass(flight.entry.value)
     emit(.failed, flight.entry, place, reason: reason)
   }
 
@@ -318,7 +332,7 @@ extension Model {
 
   mutating func supersede(_ flight: KeyModel.Flight, _ place: Int) {
     keys[place].flight = nil
-    keys[place].passed.append(flight.entry.value)
+    keys[place].pass(flight.entry.value)
     emit(.superseded, flight.entry, place, reason: "newer value")
   }
 

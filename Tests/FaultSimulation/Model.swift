@@ -50,6 +50,8 @@ struct Model {
   var requests: RequestModel
   var isConnected = false
   var isClosing = false
+  /// How often a device came to rest elsewhere than where it was asked to.
+  var restsElsewhere = 0
   let isWatched: Bool
   /// Whether there is a journal.
   let isJournalled: Bool
@@ -120,8 +122,14 @@ struct Model {
       isAction: isAction,
       canConfirm: property.confirm != nil && property.state != nil && !isAction,
       ends: ends,
-      excluded: excluded
+      excluded: excluded,
+      travels: Self.travels(property)
     )
+  }
+
+  private static func travels(_ property: Property) -> Bool {
+    guard case .number = property.kind else { return false }
+    return property.state != nil
   }
 
   // MARK: - Queries
@@ -179,10 +187,18 @@ struct Model {
   /// Whether the device is known to have `value` already.
   func isKnown(_ value: Value, _ place: Int) -> Bool {
     let key = keys[place]
-    guard let actual = key.actual, !key.isUncertain, key.flight == nil, isOnline(place),
-      !key.isAction, !key.property.always
-    else { return false }
-    return key.property.isSameOnWire(actual, value)
+    return isOnline(place) && !key.isAction && !key.property.always && shows(value, place)
+  }
+
+  /// Whether the device has `value` at rest, or reports that it moves there.
+  func shows(_ value: Value, _ place: Int) -> Bool {
+    let key = keys[place]
+    guard key.flight == nil else { return false }
+    let isOnItsWay = key.isGoalNewest && key.progressAt != nil
+    guard let shown = !key.isUncertain ? key.actual : isOnItsWay ? key.goal : nil else {
+      return false
+    }
+    return key.property.isSameOnWire(shown, value)
   }
 
   /// The expected reply of `pending`.

@@ -295,7 +295,7 @@ extension SimulatedLife {
     if case .number(let end) = value, case .number(let start)? = before,
       random.chance(probabilities.interim)
     {
-      planReport(key, .number(((start + end) / 2).rounded()))
+      planWay(of: key, from: start, to: end)
     }
     if case .number(let end) = value, random.chance(20) {
       // A device that rounds.
@@ -305,10 +305,26 @@ extension SimulatedLife {
     }
   }
 
-  func planReport(_ key: KeyIndex, _ wire: JSONValue) {
+  /// A device reports its way, which may take long; it may repeat first what it was asked for.
+  private func planWay(of key: KeyIndex, from start: Double, to end: Double) {
+    if random.chance(60) {
+      seen[.travels] += 1
+      planReport(key, .number(end))
+    }
+    let pause = isFaultFree || random.chance(70) ? 0 : random.within(500...2500)
+    let parts = random.within(2...4)
+    for part in 1..<parts {
+      let way = (end - start) * Double(part) / Double(parts)
+      planReport(key, .number((start + way).rounded()), after: pause * part)
+    }
+  }
+
+  /// Plans a report, `delay` in milliseconds after what the device takes anyway.
+  func planReport(_ key: KeyIndex, _ wire: JSONValue, after delay: Int = 0) {
     let device = registry[key].device
     let isSlow = !isFaultFree && random.chance(probabilities.slowDevice)
-    let moment = max(world.devices[device].nextReport, after(isSlow ? 100...3000 : 1...40))
+    let latency = after(isSlow ? 100...3000 : 1...40).advanced(by: .milliseconds(delay))
+    let moment = max(world.devices[device].nextReport, latency)
     world.devices[device].nextReport = moment
     agenda.plan(.report(key, wire), at: moment)
   }

@@ -193,6 +193,8 @@ package final class SimulatedLife {
     core.advance(to: now)
     collect()
     model.advance(to: now, emitted: decided)
+    seen[.restsElsewhere] += model.restsElsewhere
+    model.restsElsewhere = 0
     compareEvents("after waking")
     guard takesResult, isJournalled, breach == nil, let result = disk.advance(to: now) else {
       return

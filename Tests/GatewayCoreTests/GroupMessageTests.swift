@@ -177,6 +177,21 @@ import Values
     #expect(try bench.phase(of: "b/level") == .unchanged)
   }
 
+  @Test func `a member on its way has the value that it moves to, and no other`() throws {
+    for (value, phase) in [(40, Phase.sent), (80, .unchanged)] {
+      var bench = Self.house()
+      try Self.report("a/level", 10, in: &bench)
+      try bench.set("a/level", .number(80))
+      #expect(Self.published(&bench, after: 300) == Self.single(#"{"level":80}"#, "a"))
+      for reported in [80, 40] as [JSONValue] { try Self.report("a/level", reported, in: &bench) }
+      try bench.set("all/level", .number(Double(value)))
+      #expect(
+        Self.published(&bench, after: 300) == [#"publish all/set {"level":\#(value)}"#]
+      )
+      #expect(try bench.phase(of: "a/level") == phase)
+    }
+  }
+
   // MARK: - One by one
 
   @Test func `a single member that needs the value gets its own message`() throws {

@@ -8,9 +8,8 @@ import Values
 /// What one key's device has, and what becomes of the command that was sent to it.
 ///
 /// A command is in flight until the broker has acknowledged it and, where the property confirms
-/// commands, until the device shows its value. A device that has only accepted the value is
-/// arriving. Meanwhile its reports may be interim; any other value means that someone changed it at
-/// the device.
+/// commands, until the device shows or accepts its value. Meanwhile, and for as long as the device
+/// travels, its reports may be interim; any other value means that someone changed it at the device.
 struct Delivery {
   /// What becomes of a command.
   enum Verdict {
@@ -62,18 +61,17 @@ struct Delivery {
   private(set) var lastSent: Value?
   /// The command that was handed to MQTT, until it ends.
   private(set) var inFlight: InFlightCommand?
-  /// What the device has accepted and may still be moving to; `nil` while a command is in flight.
-  private(set) var arriving: Value?
   /// What a command of another key makes the device take, until it reports that, or something else
   /// once that command has ended.
   private(set) var implied: Value?
-  private(set) var transition = Transition()
+  /// The time until the key is at rest.
+  private(set) var travel = Travel()
   private(set) var reception = Reception.none
 
   /// What the device will have if nothing else happens, as far as that is known.
   var expected: Value? {
     if let inFlight, !inFlight.isEnded { return inFlight.command.value }
-    return implied ?? arriving ?? lastSent ?? actual
+    return implied ?? travel.target ?? lastSent ?? actual
   }
 
   /// Whether the broker owes an acknowledgement.
@@ -82,9 +80,14 @@ struct Delivery {
   /// Whether the device owes a confirmation.
   var awaitsConfirmation: Bool { inFlight?.stage == .sent }
 
-  /// Whether the device has `value` and is not moving away from it.
+  /// When the key is at rest; `nil` while a command is in flight, or that depends on a report.
+  var restsAt: Moment? { inFlight == nil ? travel.deadline : nil }
+
+  /// Whether the device has `value` and is not moving away from it, or is moving there.
   func shows(_ value: Value, _ property: borrowing Property) -> Bool {
-    guard let actual, inFlight == nil, implied == nil, !transition.isOpen else { return false }
+    guard inFlight == nil, implied == nil else { return false }
+    if travel.isOpen { return travel.leads(to: value, property) }
+    guard let actual else { return false }
     return property.isSameOnWire(actual, value)
   }
 
@@ -99,11 +102,10 @@ struct Delivery {
   /// Puts a command in flight.
   ///
   /// - Returns: The command that it replaces, which was sent and not confirmed.
-  mutating func send(_ command: InFlightCommand) -> Command? {
+  mutating func send(_ command: InFlightCommand, at now: Moment) -> Command? {
     let replaced = inFlight?.command
-    if let replaced { transition.pass(replaced.value) }
-    if let arriving = arriving.take() { transition.pass(arriving) }
-    transition.begin(from: actual)
+    if let replaced { travel.pass(replaced.value) }
+    travel.begin(command, from: actual, at: now)
     inFlight = command
     implied = nil
     return replaced
@@ -118,22 +120,22 @@ struct Delivery {
   /// A command has left that must not be followed by another attempt of the one in flight.
   mutating func overtake() { inFlight?.isOvertaken = true }
 
-  /// Ends what is in flight or arriving, whatever the device will show of it.
+  /// Ends what is in flight and the way to what was confirmed, whatever the device will show of it.
   ///
   /// A command that the broker has not acknowledged stays in flight, silently, until it has.
   mutating func abandon(as phase: Phase, reason: String?) -> Verdict {
-    if let arriving = arriving.take() { transition.pass(arriving) }
+    travel.stop()
     guard let flight = inFlight, !flight.isEnded else { return .none }
     switch flight.stage {
     case .sending: inFlight?.isEnded = true
     case .sent: inFlight = nil
     }
-    transition.pass(flight.command.value)
+    travel.pass(flight.command.value)
     return .ended(flight.command, phase, reason: reason)
   }
 
   /// Records that a command, which was to be repeated, ended unconfirmed.
-  mutating func abandonRepetition(of value: Value) { transition.pass(value) }
+  mutating func abandonRepetition(of value: Value) { travel.pass(value) }
 
   // MARK: - The broker
 
@@ -141,30 +143,49 @@ struct Delivery {
   ///
   /// `confirms` states whether the device confirms commands, `isAction` whether the value is a
   /// momentary command, which leaves no state behind.
-  mutating func acknowledge(confirms: Bool, isAction: Bool) -> Verdict {
+  mutating func acknowledge(confirms: Bool, isAction: Bool, at now: Moment) -> Verdict {
     guard let flight = inFlight else { return .none }
     if flight.isEnded {
       inFlight = nil
     } else if !confirms {
       inFlight = nil
-      if !isAction { lastSent = flight.command.value }
+      if !isAction { finish(flight, at: now) }
     } else if flight.isShown {
-      return confirm(isShown: true)
+      return confirm(at: now)
     } else if let refusal = flight.refusal {
       return fail(refusal)
     } else if flight.isAccepted {
-      return confirm(isShown: false)
+      return confirmAccepted()
     } else {
       inFlight?.stage = .sent
     }
     return .none
   }
 
+  /// Records the value of a command that nothing confirms.
+  private mutating func finish(_ flight: InFlightCommand, at now: Moment) {
+    if !travel.isTimed {
+      lastSent = flight.command.value
+    } else if flight.isShown {
+      travel.confirm(flight.command.value, at: now)
+    } else {
+      travel.accept(flight.command.value, isConfirmed: false)
+    }
+  }
+
   /// Ends the command in flight as failed.
-  mutating func fail(_ reason: String) -> Verdict { end(as: .failed, reason: reason) }
+  mutating func fail(_ reason: String) -> Verdict {
+    guard let flight = inFlight.take(), !flight.isEnded else { return .none }
+    travel.fail(flight.command.value)
+    return .ended(flight.command, .failed, reason: reason)
+  }
 
   /// Ends the command in flight because a newer one waits.
-  mutating func supersede() -> Verdict { end(as: .superseded, reason: Self.newerValue) }
+  mutating func supersede() -> Verdict {
+    guard let flight = inFlight.take(), !flight.isEnded else { return .none }
+    travel.pass(flight.command.value)
+    return .ended(flight.command, .superseded, reason: Self.newerValue)
+  }
 
   /// Takes the command out of flight for another attempt.
   ///
@@ -174,16 +195,17 @@ struct Delivery {
     return .repeated(flight.command.repeated(unconfirmed: unconfirmed))
   }
 
-  private mutating func end(as phase: Phase, reason: String) -> Verdict {
-    guard let flight = inFlight.take(), !flight.isEnded else { return .none }
-    transition.pass(flight.command.value)
-    return .ended(flight.command, phase, reason: reason)
+  /// Ends the command in flight as confirmed: the device shows its value.
+  private mutating func confirm(at now: Moment) -> Verdict {
+    guard let flight = inFlight.take() else { return .none }
+    travel.confirm(flight.command.value, at: now)
+    return .ended(flight.command, .confirmed, reason: nil)
   }
 
-  /// Ends the command in flight as confirmed; without `isShown` the device may be moving there.
-  private mutating func confirm(isShown: Bool) -> Verdict {
+  /// Ends the command in flight as confirmed: the device may still be moving to its value.
+  private mutating func confirmAccepted() -> Verdict {
     guard let flight = inFlight.take() else { return .none }
-    if isShown { transition.end() } else { arriving = flight.command.value }
+    travel.accept(flight.command.value, isConfirmed: true)
     return .ended(flight.command, .confirmed, reason: nil)
   }
 
@@ -193,28 +215,103 @@ struct Delivery {
   ///
   /// `repetition` is the command that waits to be repeated, if one does: the attempt before may
   /// have reached the device. The verdict is about that one then. `isImplied` states whether a command
-  /// of another key is on its way that implies a value of this one.
+  /// of another key is on its way that implies a value of this one, `movesActualOnly` that the report
+  /// says nothing about what anyone wants, whatever its value.
   mutating func report(
     _ value: Value,
     _ wire: JSONValue,
     repetition: Command?,
     isImplied: Bool = false,
-    _ property: borrowing Property
+    movesActualOnly: Bool = false,
+    _ property: borrowing Property,
+    at now: Moment
   ) -> Report {
     var report = Report(isNew: actual != value || !reception.isHeard)
+    let before = actual
+    let target = movesActualOnly ? expected : nil
     reception = .readable
     actual = value
     lastSent = nil
     if let implied, !isImplied || property.isSameOnWire(implied, value) { self.implied = nil }
-    if let repetition {
-      resolve(repetition: repetition, value, wire, property, &report)
-    } else if inFlight != nil {
-      resolveInFlight(value, wire, property, &report)
+    if let awaited = repetition ?? inFlight?.command {
+      if repetition == nil, inFlight?.isEnded == true { return report }
+      let isInterim = movesActualOnly || travel.includes(value, of: property)
+      if property.isShown(awaited.value, by: wire) {
+        report.verdict = show(awaited, isRepeated: repetition != nil, at: now)
+      } else if isInterim {
+        // It may have shown the value, and no longer does.
+        if !travel.isTimed { inFlight?.isShown = false }
+        travel.move(
+          from: before,
+          to: value,
+          toward: awaited.value,
+          isAtTarget: false,
+          isIdle: false,
+          at: now
+        )
+      } else {
+        report.isByHand = true
+        report.verdict = .ended(awaited, .superseded, reason: Self.changedByHand)
+        if repetition == nil { _ = abandon(as: .superseded, reason: nil) }
+        travel.end()
+      }
+    } else if movesActualOnly {
+      travel.hold(target)
     } else {
-      resolveArriving(value, wire, property, &report)
+      report.isByHand = resolveIdle(value, wire, before: before, property, at: now)
     }
     return report
   }
+
+  /// The device shows the value of a command.
+  private mutating func show(_ command: Command, isRepeated: Bool, at now: Moment) -> Verdict {
+    if isRepeated {
+      travel.confirm(command.value, at: now)
+      return .ended(command, .confirmed, reason: nil)
+    }
+    if isSending {
+      inFlight?.isShown = true
+      return .none
+    }
+    return confirm(at: now)
+  }
+
+  /// Takes a report while nothing is in flight.
+  ///
+  /// - Returns: Whether someone changed the value at the device.
+  private mutating func resolveIdle(
+    _ value: Value,
+    _ wire: JSONValue,
+    before: Value?,
+    _ property: borrowing Property,
+    at now: Moment
+  ) -> Bool {
+    var isAtTarget = false
+    if let target = travel.target { isAtTarget = property.isShown(target, by: wire) }
+    guard travel.continues(with: value, isAtTarget: isAtTarget, of: property) else {
+      travel.end()
+      return !isAtTarget
+    }
+    travel.move(
+      from: before,
+      to: value,
+      toward: travel.target ?? travel.passed,
+      isAtTarget: isAtTarget,
+      isIdle: true,
+      at: now
+    )
+    return false
+  }
+
+  /// The key is at rest: what the device has is the target, unless the key `keepsTarget`.
+  mutating func rest(keepsTarget: Bool) {
+    let target = travel.target
+    travel.end()
+    if keepsTarget { travel.hold(target) }
+  }
+
+  /// Lets the time until the key is at rest go on, because a command waits to be repeated.
+  mutating func postponeRest(at now: Moment) { travel.postpone(at: now) }
 
   /// Takes a report without a value of the property.
   mutating func reportWithoutValue(isReadable: Bool) {
@@ -233,61 +330,6 @@ struct Delivery {
   /// Records that the confirmation of a command is overdue.
   mutating func miss() {
     if reception == .none { reception = .missed }
-  }
-
-  private mutating func resolve(
-    repetition: Command,
-    _ value: Value,
-    _ wire: JSONValue,
-    _ property: borrowing Property,
-    _ report: inout Report
-  ) {
-    if property.isShown(repetition.value, by: wire) {
-      report.verdict = .ended(repetition, .confirmed, reason: nil)
-    } else if !transition.includes(value, to: repetition.value, of: property) {
-      report.verdict = .ended(repetition, .superseded, reason: Self.changedByHand)
-      report.isByHand = true
-    } else {
-      return
-    }
-    transition.end()
-  }
-
-  private mutating func resolveInFlight(
-    _ value: Value,
-    _ wire: JSONValue,
-    _ property: borrowing Property,
-    _ report: inout Report
-  ) {
-    guard let flight = inFlight, !flight.isEnded else { return }
-    if property.isShown(flight.command.value, by: wire) {
-      switch flight.stage {
-      case .sending: inFlight?.isShown = true
-      case .sent: report.verdict = confirm(isShown: true)
-      }
-    } else if transition.includes(value, to: flight.command.value, of: property) {
-      inFlight?.isShown = false  // It may have shown the value, and no longer does.
-    } else {
-      report.verdict = abandon(as: .superseded, reason: Self.changedByHand)
-      report.isByHand = true
-      transition.end()
-    }
-  }
-
-  private mutating func resolveArriving(
-    _ value: Value,
-    _ wire: JSONValue,
-    _ property: borrowing Property,
-    _ report: inout Report
-  ) {
-    if let arriving, !property.isShown(arriving, by: wire) {
-      guard !transition.includes(value, to: arriving, of: property) else { return }
-      report.isByHand = true
-    } else {
-      report.isByHand = arriving == nil
-    }
-    arriving = nil
-    transition.end()
   }
 
   /// The device acknowledged a value by `wire`; its state may follow.
@@ -314,7 +356,7 @@ struct Delivery {
   }
 
   private mutating func accepted() -> Verdict {
-    guard isSending else { return confirm(isShown: false) }
+    guard isSending else { return confirmAccepted() }
     inFlight?.isAccepted = true
     return .none
   }
@@ -324,13 +366,16 @@ struct Delivery {
   /// Continues with another definition of the property: forgets the values that it does not have,
   /// and all of a removed one.
   ///
-  /// A command in flight ends if its value is one of them, or if no device confirms it any more.
-  mutating func adopt(_ entry: Registry.Entry, confirms: Bool) -> Verdict {
+  /// A command in flight ends if its value is one of them, or if no device confirms it any more. The
+  /// time of a key that does not travel any more ends at once.
+  mutating func adopt(_ entry: Registry.Entry, confirms: Bool, travels: Bool) -> Verdict {
     if let value = actual, entry.isRetired || !entry.definition.property.canReport(value) {
       actual = nil
+      travel.stop()
     }
     if let value = lastSent, entry.reasonToEnd(value) != nil { lastSent = nil }
-    if let value = arriving, entry.reasonToEnd(value) != nil { arriving = nil }
+    if let value = travel.target, entry.reasonToEnd(value) != nil { travel.stop() }
+    if travel.isTimed, !travels { travel.stop() }
     guard let flight = inFlight else { return .none }
     let reason = entry.reasonToEnd(flight.command.value)
     let isUnprovable = !confirms && flight.stage == .sent

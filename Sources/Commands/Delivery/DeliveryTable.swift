@@ -9,40 +9,48 @@ import Values
 /// The deliveries of all keys, with what they share: publishes, deadlines, and whether a device
 /// responds.
 ///
-/// It decides when the confirmation of a command is overdue, and what follows: another attempt,
-/// unless something newer waits or the device has not responded before.
+/// It decides when a key is at rest, when the confirmation of a command is overdue, and what follows:
+/// another attempt, unless something newer waits or the device has not responded before.
 struct DeliveryTable {
   private var deliveries: LazyArray<Delivery>
   private var publishes = PublishTable()
-  /// When confirmations are overdue; a key has a deadline while its delivery awaits one.
-  private(set) var confirmations: KeyDeadlines
+  /// When confirmations are overdue, and when keys are at rest that await none.
+  private(set) var deadlines: KeyDeadlines
   /// Whether a device may be given another attempt: it has reported since a command to it failed.
   private var isResponsive: [Bool]
   private(set) var unreadable = UnreadableReports()
 
   init(keys: Int, devices: Int) {
     deliveries = LazyArray(repeating: Delivery(), count: keys)
-    confirmations = KeyDeadlines(keys: keys)
+    deadlines = KeyDeadlines(keys: keys)
     isResponsive = Array(repeating: true, count: devices)
   }
 
   /// Makes room for more keys and devices.
   mutating func extend(keys: Int, devices: Int) {
     deliveries.extend(to: keys)
-    confirmations.extend(keys: keys)
+    deadlines.extend(keys: keys)
     while isResponsive.count < devices { isResponsive.append(true) }
   }
 
   subscript(key: KeyIndex) -> Delivery { deliveries[key] }
 
-  /// Changes the delivery of a key; a deadline goes with the command that had it.
+  /// Changes the delivery of a key; a confirmation's deadline goes with its command.
   mutating func update<Result>(
     _ key: KeyIndex,
     _ change: (inout Delivery) -> Result
   ) -> Result {
     let result = change(&deliveries[key])
-    if !deliveries[key].awaitsConfirmation { confirmations.remove(key) }
+    if !deliveries[key].awaitsConfirmation { setRest(of: key) }
     return result
+  }
+
+  private mutating func setRest(of key: KeyIndex) {
+    if let moment = deliveries[key].restsAt {
+      if deadlines[key] != moment { deadlines.set(key, at: moment) }
+    } else {
+      deadlines.remove(key)
+    }
   }
 
   // MARK: - The broker
@@ -65,10 +73,10 @@ struct DeliveryTable {
     at now: Moment
   ) -> Delivery.Verdict {
     let verdict = update(key) {
-      $0.acknowledge(confirms: confirmation != nil, isAction: isAction)
+      $0.acknowledge(confirms: confirmation != nil, isAction: isAction, at: now)
     }
     if let confirmation, let flight = deliveries[key].inFlight {
-      confirmations.set(
+      deadlines.set(
         key,
         at: now.advanced(by: confirmation.within + flight.transitionTime)
       )
@@ -78,12 +86,12 @@ struct DeliveryTable {
 
   // MARK: - The device
 
-  /// When the first confirmation is overdue.
+  /// When the first confirmation is overdue, or the first key at rest.
   @inline(__always)
-  var nextOverdue: Moment? { confirmations.first }
+  var nextOverdue: Moment? { deadlines.first }
 
-  /// A key whose confirmation is overdue, once.
-  mutating func popOverdue(at now: Moment) -> KeyIndex? { confirmations.popFirst(at: now) }
+  /// A key whose confirmation is overdue, or that is at rest, once.
+  mutating func popOverdue(at now: Moment) -> KeyIndex? { deadlines.popFirst(at: now) }
 
   /// Records that a device reported or replied.
   mutating func deviceResponded(_ device: Int) { isResponsive[device] = true }

@@ -15,6 +15,8 @@ struct InFlightCommand {
   let message: Int64
   /// How much longer a confirmation may take, by the slowest command of the message.
   let transitionTime: Duration
+  /// How long after its last progress the device is at rest; `nil` for a key that does not travel.
+  let restTime: Duration?
   var stage = Stage.sending
   /// The device shows the value already, while the stage is still `sending`.
   var isShown = false
@@ -28,9 +30,10 @@ struct InFlightCommand {
   /// Whether it ended while the stage was `sending`: nothing of it is emitted any more.
   var isEnded = false
 
-  init(_ command: Command, message: Int64, transitionTime: Duration) {
+  init(_ command: Command, message: Int64, transitionTime: Duration, restTime: Duration?) {
     self.command = command
     self.message = message
     self.transitionTime = transitionTime
+    self.restTime = restTime
   }
 }

@@ -71,6 +71,19 @@ extension CommandDispatcher {
     apply(verdict, to: key, at: now)
   }
 
+  /// The device of a key is at rest at `due`, wherever that is, unless a report or a reload has
+  /// changed that.
+  mutating func rest(_ key: KeyIndex, at due: Moment, _ now: Moment) {
+    guard let moment = deliveries[key].restsAt, moment <= due else { return }
+    // The attempt before may have reached the device: what it reports is about that one.
+    if sendQueue.hasRepetition(key) {
+      return deliveries.update(key) { $0.postponeRest(at: now) }
+    }
+    let keepsTarget = isImpliedOtherwise(key)
+    deliveries.update(key) { $0.rest(keepsTarget: keepsTarget) }
+    refreshTarget(key)
+  }
+
   // MARK: - From the device
 
   /// Takes a value that a device reported for a property, as found on the wire.
@@ -86,14 +99,32 @@ extension CommandDispatcher {
     let property = registry.definition(of: key).property
     guard let value = property.value(fromWire: wire) else { return nil }
     let repetition = sendQueue.hasRepetition(key) ? sendQueue[key] : nil
-    let isImplied = isBeingImplied(key)
+    let (isImplied, movesActualOnly) = (isBeingImplied(key), isImpliedOtherwise(key))
     let report = deliveries.update(key) {
-      $0.report(value, wire, repetition: repetition, isImplied: isImplied, property)
+      $0.report(
+        value,
+        wire,
+        repetition: repetition,
+        isImplied: isImplied,
+        movesActualOnly: movesActualOnly,
+        property,
+        at: now
+      )
     }
     if report.isNew { log.statuses.recordReport(for: key, at: now) }
     if repetition != nil, case .ended = report.verdict { _ = sendQueue.remove(key) }
     apply(report.verdict, to: key, at: now)
     return (value, report.isNew && report.isByHand)
+  }
+
+  /// Whether the device reports another property otherwise than `key` implies: what it reports of
+  /// `key` then is not what anyone wants, as with a lamp that fades out.
+  private func isImpliedOtherwise(_ key: KeyIndex) -> Bool {
+    guard facts[key].hasImplications else { return false }
+    for other in relations[key].implied {
+      if let actual = deliveries[other.key].actual, actual != other.value { return true }
+    }
+    return false
   }
 
   /// Takes a report that is no value of its property, and may be all the same something to read.

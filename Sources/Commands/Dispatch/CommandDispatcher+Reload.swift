@@ -24,8 +24,11 @@ extension CommandDispatcher {
     if !entry.isSame(as: before) {
       queue.setPolicy(entry.definition.property.policy, for: key)
       endForeignValues(of: key, entry, at: now)
-      let confirms = facts[key].canConfirm
-      apply(deliveries.update(key) { $0.adopt(entry, confirms: confirms) }, to: key, at: now)
+      let (confirms, travels) = (facts[key].canConfirm, facts[key].travels)
+      let verdict = deliveries.update(key) {
+        $0.adopt(entry, confirms: confirms, travels: travels)
+      }
+      apply(verdict, to: key, at: now)
       // What is reported elsewhere has not been heard there.
       let hasSameSources = !entry.isRetired && entry.states == before.states
       deliveries.forgetReception(of: key, keepsHeard: hasSameSources)

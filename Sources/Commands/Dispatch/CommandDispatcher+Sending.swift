@@ -164,8 +164,13 @@ extension CommandDispatcher {
     let message = messageNumber(of: commands)
     let transitionTime = commands.map(\.transitionTime).max() ?? .zero
     for (key, command) in zip(keys, commands) {
-      let flight = InFlightCommand(command, message: message, transitionTime: transitionTime)
-      if let replaced = deliveries.update(key, { $0.send(flight) }) {
+      let flight = InFlightCommand(
+        command,
+        message: message,
+        transitionTime: transitionTime,
+        restTime: restTime(of: key, transitionTime)
+      )
+      if let replaced = deliveries.update(key, { $0.send(flight, at: now) }) {
         emit(.superseded, of: replaced, reason: Delivery.newerValue, for: key, at: now)
       }
       emit(.sending, of: command, for: key, at: now)
@@ -189,6 +194,14 @@ extension CommandDispatcher {
     for other in relations[key].ahead where deliveries[other].inFlight?.command.isUrgent == true {
       deliveries.update(other) { $0.overtake() }
     }
+  }
+
+  /// How long after its last progress the device of `key` is at rest; `nil` for a key that does not
+  /// travel.
+  private func restTime(of key: KeyIndex, _ transitionTime: Duration) -> Duration? {
+    guard facts[key].travels else { return nil }
+    let within = registry.definition(of: key).property.confirm?.within ?? Confirmation().within
+    return max(within, transitionTime)
   }
 
   /// The number of the message with these commands.

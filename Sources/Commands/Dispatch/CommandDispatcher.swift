@@ -107,7 +107,8 @@ package struct CommandDispatcher: ~Copyable {
     return isClosing ? earliest : Moment.earlier(earliest, sendQueue.nextToken(after: now))
   }
 
-  /// When a command has waited too long to be sent or to be confirmed, or makes room in its lane.
+  /// When a command has waited too long to be sent or to be confirmed, or makes room in its lane, or
+  /// a key is at rest.
   @inline(__always)
   var nextTimeout: Moment? {
     Moment.earlier(
@@ -116,7 +117,8 @@ package struct CommandDispatcher: ~Copyable {
     )
   }
 
-  /// Ends or repeats one command that has waited too long at `due`; `false` when there is none.
+  /// Ends or repeats one command that has waited too long at `due`, or sets the target of one key that
+  /// is at rest; `false` when there is none.
   mutating func timeOut(at due: Moment, _ now: Moment) -> Bool {
     if let key = sendQueue.popExpired(at: due) {
       // A key that gets its new definition has another deadline, or none.
@@ -124,7 +126,11 @@ package struct CommandDispatcher: ~Copyable {
       endWaitingCommand(of: key, as: .expired, reason: sendQueue.waitReason(of: key), at: now)
     } else if let key = deliveries.popOverdue(at: due) {
       migrate(key, at: now)
-      if deliveries[key].awaitsConfirmation { confirmationOverdue(key, at: now) }
+      if deliveries[key].awaitsConfirmation {
+        confirmationOverdue(key, at: now)
+      } else {
+        rest(key, at: due, now)
+      }
     } else {
       return sendQueue.endPresumed(at: due)
     }
