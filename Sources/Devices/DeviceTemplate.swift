@@ -176,10 +176,7 @@ struct Filler {
     pointer.isWhole ? pointer : JSONPointer(fill(pointer.text)) ?? pointer
   }
 
-  private func fill(_ payload: PayloadTemplate) -> PayloadTemplate {
-    let structure = fill(payload.structure)
-    return structure == payload.structure ? payload : PayloadTemplate(structure)
-  }
+  private func fill(_ payload: PayloadTemplate) -> PayloadTemplate { payload.map { fill($0) } }
 
   private func fill(_ value: JSONValue) -> JSONValue {
     switch value {

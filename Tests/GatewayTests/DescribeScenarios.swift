@@ -57,7 +57,7 @@ import Testing
       Issue.record("no rows: \(reply)")
       return
     }
-    #expect(rows.first?["implies"] == ["lamp/power": true])
+    #expect(rows.first?["implies"] == .object(["lamp/power": true]))
     let run = try SettleRun(["describe", "lamp/level"], socketPath: bench.socketPath)
     #expect(run.waitForExit() == 0)
     #expect(run.output.contains("\nimplies    lamp/power true\n"), "\(run.output)\(run.errors)")

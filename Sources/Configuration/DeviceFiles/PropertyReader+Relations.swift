@@ -32,6 +32,7 @@ extension PropertyReader {
       warnAboutUnusedEnds(section, related[index])
       related[index].excludes = names(in: "excludes", of: id, section, known)
       related[index].implies = implications(of: id, section, known)
+      carryImplied(of: &related[index], section, known)
     }
     // Of a property with a mistake the others are reported too.
     for name in failed {
@@ -139,6 +140,28 @@ extension PropertyReader {
       }
     }
     return implied
+  }
+
+  /// Resolves `$implies/…` in the payload, and reports what names no implied value.
+  private func carryImplied(of property: inout Property, _ section: Section, _ known: Known) {
+    let names = property.command.payload.impliedNames
+    guard !names.isEmpty, let node = section["command"] else { return }
+    var carried: [String: PayloadTemplate.Carried] = [:]
+    for name in names {
+      guard let other = other(name, at: node.position, in: "payload", of: property.id, known) else {
+        continue
+      }
+      if let implication = property.implies.first(where: { $0.property == other.id }) {
+        carried[name] = PayloadTemplate.Carried(implication, of: property, for: other)
+      } else if section["implies"] == nil {
+        let name = Excerpt.of(name)
+        problems.add(
+          node.position,
+          "payload: '$implies/\(name)' is not implied; add 'implies: {\(name): …}'"
+        )
+      }
+    }
+    property.command.payload = property.command.payload.carrying(carried)
   }
 
   /// The value that `implies` states for another property.
