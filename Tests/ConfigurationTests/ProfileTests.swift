@@ -78,6 +78,15 @@ struct ProfileTests {
     ("zwave-js/dimmer", "level", "99", "x/y/38/0/targetValue/set", "99"),
     ("zwave-js/switch", "power", "on", "x/y/37/0/targetValue/set", "true"),
     ("homeassistant/light", "color", "#ff8800", "x/y/rgb/set", "255,136,0"),
+    (
+      "homeassistant/light-json", "brightness", "40", "x/y/set",
+      #"{"state":"ON","brightness":40}"#
+    ),
+    ("homeassistant/light-json", "brightness", "0", "x/y/set", #"{"state":"OFF","brightness":0}"#),
+    (
+      "homeassistant/light-json", "color", "#ff8800", "x/y/set",
+      #"{"state":"ON","color":{"r":255,"g":136,"b":0}}"#
+    ),
   ])
   func `a shipped profile sends the messages of its convention`(
     profile: String,
@@ -375,6 +384,40 @@ struct ProfileTests {
         """
     )
     #expect(try property("d/level", in: registry).implies == implied)
+  }
+
+  @Test(arguments: [
+    ("zigbee2mqtt/light", ["brightness"]),
+    ("homeassistant/light-json", ["brightness", "color_temp", "color"]),
+    ("homeassistant/light", []), ("wled/light", []), ("zwave-js/dimmer", []),
+    ("shelly/gen1-light", []), ("shelly/gen2-light", []), ("tasmota/relay", []),
+    ("tasmota/color-light", ["brightness", "color_temp", "color"]),
+  ])
+  func `a shipped profile says which commands turn a lamp on`(
+    profile: String,
+    ids: [String]
+  ) throws {
+    let registry = try registry("d: {profile: \(profile), topic: x}")
+    let properties = registry.devices[0].properties
+    #expect(properties.filter { !$0.implies.isEmpty }.map(\.id) == ids)
+    for property in properties where !property.implies.isEmpty {
+      #expect(property.implies == [Implication(property: "power", value: .boolean(true))])
+    }
+  }
+
+  @Test(arguments: [
+    ("", #"{"state":"AN","brightness":40}"#),
+    // Without the property, or what implies it, there is nothing to carry.
+    ("properties: {power: none}", #"{"brightness":40}"#),
+    ("properties: {brightness: {implies: {}}}", #"{"brightness":40}"#),
+  ])
+  func `a device changes what a command of its profile carries`(
+    fields: String,
+    sent: String
+  ) throws {
+    let fields = fields.isEmpty ? "properties: {power: {on: AN}}" : fields
+    let registry = try registry("d: {profile: homeassistant/light-json, topic: x, \(fields)}")
+    #expect(try payload("40", try property("d/brightness", in: registry)) == sent)
   }
 
   @Test func `what a device of a template implies has the item of its own`() throws {

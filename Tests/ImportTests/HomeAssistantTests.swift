@@ -68,6 +68,57 @@ struct HomeAssistantTests {
     )
   }
 
+  @Test(arguments: [
+    (#""name":"Lamp""#, ""),
+    // Of several lamps of a device, the name precedes the properties.
+    (#""name":"Left","dev":{"ids":"d","name":"Desk"}"#, "left_"),
+  ])
+  func `commands of a lamp with the JSON schema carry its power`(name: String, prefix: String)
+    throws
+  {
+    let lamp =
+      "{\(name)," + #""schema":"json","cmd_t":"l/set","brightness":true,"effect":true,"#
+      + #""effect_list":["rainbow"],"supported_color_modes":["rgb"]}"#
+    let other = #"{"name":"Right","dev":{"ids":"d","name":"Desk"},"schema":"json","cmd_t":"r"}"#
+    let plan = try Fixture.plan(
+      [("a", lamp), ("b", other)].map {
+        Announcement(topic: "homeassistant/light/\($0)/config", text: $1)
+      }
+    )
+    let devices = try Loaded.devices(["a.yaml": try #require(plan.files.first).text])
+    let properties = try #require(devices.first).properties
+    for (id, text, sent) in [
+      ("brightness", "40", #"{"state":"ON","brightness":40}"#),
+      ("brightness", "0", #"{"state":"OFF","brightness":0}"#),
+      ("color", "#ff8800", #"{"state":"ON","color":{"r":255,"g":136,"b":0}}"#),
+      ("effect", "rainbow", #"{"state":"ON","effect":"rainbow"}"#),
+    ] {
+      let property = try #require(properties.first { $0.id == prefix + id })
+      var bytes: [UInt8] = []
+      let value = try property.value(fromText: text)
+      property.command.payload.render(property.wireValue(of: value), into: &bytes)
+      #expect(String(decoding: bytes, as: UTF8.self) == sent)
+      #expect(
+        property.implies == [Implication(property: "\(prefix)power", value: .boolean(true))]
+      )
+    }
+  }
+
+  @Test(arguments: [
+    ("brightness", true), ("first", false), ("last", false), (nil, false),
+  ])
+  func `brightness turns a lamp on where the announcement says so`(
+    type: String?,
+    implies: Bool
+  ) throws {
+    let stated = type.map { #","on_cmd_type":"\#($0)""# } ?? ""
+    let text = try file(
+      "light/x",
+      #"{"name":"Lamp","cmd_t":"l/set","bri_cmd_t":"l/level"\#(stated)}"#
+    )
+    #expect(text.contains("implies: {power: true}") == implies)
+  }
+
   @Test func `components inherit from the device's message`() throws {
     let text = try file(
       "device/boiler",

@@ -58,6 +58,38 @@ struct TasmotaTests {
     #expect(try Self.sent(Self.device(id), property, text) == sent)
   }
 
+  @Test(arguments: [
+    ("stehlampe", ["brightness power", "color_temp power", "color power"]),
+    (
+      "zwei",
+      [
+        "brightness_1 power_1", "color_1 power_1", "brightness_2 power_2", "color_temp_2 power_2",
+      ]
+    ),
+    ("leisten", ["brightness_1 power_1", "brightness_2 power_2"]),
+    ("altes-licht", ["brightness power"]), ("wohnzimmer", []), ("ventilator", []),
+  ])
+  func `what sets a lamp turns it on`(id: String, implied: [String]) throws {
+    let properties = try Self.device(id).properties
+    #expect(
+      properties.flatMap { property in
+        property.implies.map { "\(property.id) \($0.property)" }
+      } == implied
+    )
+  }
+
+  @Test(arguments: [("0", true), ("1", false)])
+  func `SetOption20 keeps a lamp off that is set`(option: String, isTurnedOn: Bool) throws {
+    let text =
+      #"{"dn":"Lamp","fn":["Lamp"],"t":"lamp","ft":"%prefix%/%topic%/","mac":"DC4F22000009","#
+      + #""tp":["cmnd","stat","tele"],"ofln":"Offline","onln":"Online","state":["OFF","ON"],"#
+      + #""rl":[2],"lt_st":1,"lk":1,"so":{"20":\#(option)},"sw":"13.4.0","ver":1}"#
+    let file = try Fixture.file([
+      Announcement(topic: "tasmota/discovery/DC4F22000009/config", text: text)
+    ])
+    #expect(file.contains("implies: {power: true}") == isTurnedOn)
+  }
+
   @Test func `readings have names, units and places`() throws {
     let plug = try Self.device("geschirrspueler")
     let readings = plug.properties.filter(\.isReadOnly)

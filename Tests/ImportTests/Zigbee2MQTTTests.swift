@@ -118,6 +118,28 @@ struct Zigbee2MQTTTests {
       """
     ),
     (
+      #"{"type":"light","features":[{"type":"binary","name":"state","endpoint":"l1","property":"state_l1","access":2,"value_on":"ON","value_off":"OFF"},{"type":"numeric","name":"brightness","endpoint":"l1","property":"brightness_l1","access":2,"value_min":0,"value_max":254},{"type":"numeric","name":"brightness","endpoint":"l2","property":"brightness_l2","access":2,"value_min":0,"value_max":254}],"endpoint":"l1"}"#,
+      """
+          power_l1:
+            aliases: [state_l1]
+            type: boolean
+            on: "ON"
+            off: "OFF"
+            command: {topic: $topic/set, payload: {state_l1: $value}}
+          brightness_l1:
+            type: integer
+            range: [0, 254]
+            step: 1
+            implies: {power_l1: true}
+            command: {topic: $topic/set, payload: {brightness_l1: $value}}
+          brightness_l2:
+            type: integer
+            range: [0, 254]
+            step: 1
+            command: {topic: $topic/set, payload: {brightness_l2: $value}}
+      """
+    ),
+    (
       #"{"type":"numeric","name":"set","property":"set","access":2,"value_min":1,"value_max":2,"value_step":5}"#,
       """
           set_value:

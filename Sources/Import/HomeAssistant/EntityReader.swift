@@ -106,16 +106,18 @@ struct EntityReader {
     properties.append(property)
   }
 
-  /// Adds a property whose command is a JSON object with the value as a member.
+  /// Adds a property whose command is a JSON object with the value as a member, besides `members`.
   mutating func add(
     _ property: ImportedProperty,
     member name: String,
+    besides members: [JSONValue.Member] = [],
     command: String = "command_topic",
     state: String = "state_topic"
   ) {
     guard let topic = topic(command) else { return }
     var property = property
-    property.setCommand(to: topic, .object([.init(name, .string(PayloadTemplate.placeholder))]))
+    let member = JSONValue.Member(name, .string(PayloadTemplate.placeholder))
+    property.setCommand(to: topic, .object(members + [member]))
     if let state = self.topic(state) {
       property.setState(on: state, at: PlaceholderText.pointer([name]))
     }
@@ -193,6 +195,25 @@ struct EntityReader {
     properties[temperature]["excludes"] = ["color"]
   }
 
+  /// Makes every other property turn on `power`, as its commands do.
+  ///
+  /// Where a payload has the word for on in the place of `power`, the command carries it.
+  mutating func implyPower() {
+    guard let power = properties.first(where: { $0.id == "power" }) else { return }
+    let payload = power["command"]?["payload"] ?? .null
+    for index in properties.indices where properties[index].id != power.id {
+      properties[index]["implies"] = .object(["power": true])
+      guard let own = properties[index]["command"], let members = own.members else { continue }
+      properties[index]["command"] = .object(
+        members.map { member in
+          guard member.name == "payload" else { return member }
+          let carried = member.value.carrying(power["on"] ?? true, inPlaceOf: payload)
+          return JSONValue.Member("payload", carried)
+        }
+      )
+    }
+  }
+
   /// The payload of the command template; reports a template that cannot be translated.
   private mutating func payload(of property: inout ImportedProperty, by keys: TopicKeys)
     -> JSONValue?
@@ -229,5 +250,22 @@ struct EntityReader {
           + Excerpt.of(template, limit: 80)
       )
     }
+  }
+}
+
+extension JSONValue {
+  /// The payload with the placeholder of the implied power where it has `on`, and the payload
+  /// `power` has the value.
+  fileprivate func carrying(_ on: JSONValue, inPlaceOf power: JSONValue) -> JSONValue {
+    if let members {
+      return .object(
+        members.map { member in
+          guard let other = power[member.name] else { return member }
+          return Member(member.name, member.value.carrying(on, inPlaceOf: other))
+        }
+      )
+    }
+    let isCarried = power == .string(PayloadTemplate.placeholder) && self == on
+    return isCarried ? .string(PayloadTemplate.implied("power")) : self
   }
 }

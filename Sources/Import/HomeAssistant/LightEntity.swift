@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Devices
 internal import JSON
 internal import Values
 
@@ -32,8 +33,11 @@ enum LightEntity {
       reader.add(power, by: keys)
     }
     if reader.config["brightness_command_topic"] != nil,
-      let brightness = upTo(&reader, "brightness", reader.number("brightness_scale") ?? 255)
+      var brightness = upTo(&reader, "brightness", reader.number("brightness_scale") ?? 255)
     {
+      if reader.text("on_command_type") == "brightness", !reader.properties.isEmpty {
+        brightness["implies"] = .object(["power": true])
+      }
       reader.add(brightness, by: TopicKeys("brightness"))
     }
     if reader.config["color_temp_command_topic"] != nil, let temperature = colorTemperature(&reader)
@@ -131,16 +135,24 @@ enum LightEntity {
       reader.config[flag] == true || !modes.isDisjoint(with: names)
     }
     if let power = reader.boolean("power") { reader.add(power, member: "state") }
+    // Every command but off has the state ON: `async_turn_on` in mqtt/light/schema_json.py.
+    let isSwitched = !reader.properties.isEmpty
+    let state = JSONValue.Member("state", .string(PayloadTemplate.implied("power")))
+    func add(_ property: ImportedProperty) {
+      var property = property
+      if isSwitched { property["implies"] = .object(["power": true]) }
+      reader.add(property, member: property.id, besides: isSwitched ? [state] : [])
+    }
     let dimmable: Set = [
       "brightness", "color_temp", "hs", "xy", "rgb", "rgbw", "rgbww", "white",
     ]
     if has("brightness", dimmable),
       let brightness = upTo(&reader, "brightness", reader.number("brightness_scale") ?? 255)
     {
-      reader.add(brightness, member: "brightness")
+      add(brightness)
     }
     if has("color_temp", ["color_temp"]), let temperature = colorTemperature(&reader) {
-      reader.add(temperature, member: "color_temp")
+      add(temperature)
     }
     let forms: [(encode: String, flag: String, modes: Set<String>)] = [
       ("rgb", "rgb", ["rgb", "rgbw", "rgbww"]), ("xy", "xy", ["xy"]), ("hs", "hs", ["hs"]),
@@ -148,12 +160,12 @@ enum LightEntity {
     if let form = forms.first(where: { has($0.flag, $0.modes) }) {
       var color = ImportedProperty("color", type: "color")
       color["encode"] = .string(form.encode)
-      reader.add(color, member: "color")
+      add(color)
     }
     if reader.config["effect"] == true, reader.config["effect_list"] != nil,
       let effect = reader.choice("effect", "effect_list")
     {
-      reader.add(effect, member: "effect")
+      add(effect)
     }
     reader.merges = true
     reader.options = ["transition"]

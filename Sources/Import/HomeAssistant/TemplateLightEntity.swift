@@ -28,6 +28,8 @@ enum TemplateLightEntity {
     readEffect(&reader, blocks)
     // The last of a message wins, and what a lamp is switched to counts more than what a level says.
     readPower(&reader, blocks)
+    // Home Assistant turns a lamp on with each of them: "the template for on state changes".
+    reader.implyPower()
     reader.merges = reader.properties.count > 1
     if payload(blocks, of: ["transition"])?.structure["transition"] == "$value" {
       reader.options = ["transition"]

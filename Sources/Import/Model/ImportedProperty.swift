@@ -13,7 +13,8 @@ struct ImportedProperty: Hashable, Sendable {
   /// The order in which fields are written.
   private static let order = [
     "name", "aliases", "type", "range", "step", "unit", "display", "values", "on", "off", "scale",
-    "encode", "decode", "policy", "excludes", "implies", "urgent", "ends", "command", "state", "confirm",
+    "encode", "decode", "policy", "excludes", "implies", "urgent", "ends", "command", "state",
+    "confirm",
     "always",
   ]
 
@@ -49,6 +50,9 @@ struct ImportedProperty: Hashable, Sendable {
       rename(member.name).map { JSONValue.Member($0, member.value) }
     }
     self["implies"] = present.isEmpty ? nil : .object(present)
+    self["command"] = self["command"]?.replacingTexts { text in
+      PayloadTemplate.impliedName(text).map { .string(PayloadTemplate.implied(rename($0) ?? $0)) }
+    }
   }
 
   /// Sets `command`.

@@ -29,6 +29,17 @@ extension JSONValue {
     }
   }
 
+  /// The value with other values for those texts that `replacement` replaces.
+  func replacingTexts(_ replacement: (String) -> JSONValue?) -> JSONValue {
+    switch self {
+    case .string(let text): replacement(text) ?? self
+    case .array(let elements): .array(elements.map { $0.replacingTexts(replacement) })
+    case .object(let members):
+      .object(members.map { Member($0.name, $0.value.replacingTexts(replacement)) })
+    case .null, .boolean, .integer, .number: self
+    }
+  }
+
   /// Whether two values are equal in a device file: numbers by value, members in any order.
   func isEquivalent(to other: JSONValue) -> Bool {
     if let left = double, let right = other.double { return left == right }

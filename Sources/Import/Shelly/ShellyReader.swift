@@ -194,13 +194,9 @@ extension ImportedDevice {
 extension JSONValue {
   /// The value with the number of a channel in place of `$channel`.
   fileprivate func withChannel(_ channel: Int) -> JSONValue {
-    switch self {
-    case .string("$channel"): .integer(Int64(channel))
-    case .string(let text): .string(text.replaced("$channel", by: "\(channel)"))
-    case .array(let elements): .array(elements.map { $0.withChannel(channel) })
-    case .object(let members):
-      .object(members.map { Member($0.name, $0.value.withChannel(channel)) })
-    case .null, .boolean, .integer, .number: self
+    replacingTexts { text in
+      text == "$channel"
+        ? .integer(Int64(channel)) : .string(text.replaced("$channel", by: "\(channel)"))
     }
   }
 }

@@ -128,6 +128,9 @@ struct TasmotaRelays {
     let isAlone = lights.count == 1
     let ending = isAlone ? "" : "_\(place + 1)"
     var brightness = level("brightness\(ending)")
+    let implied: JSONValue? =
+      isOption("20") ? Optional.none : .object([.init("power\(ending)", true)])
+    brightness["implies"] = implied
     // The level goes before the power: a lamp that is turned on does not show the old level first.
     if isOption("68") {
       add(brightness, command: "Channel\(place + 1)")
@@ -146,12 +149,14 @@ struct TasmotaRelays {
       white["step"] = 1
       white["unit"] = "mired"
       white.setDisplay()
+      white["implies"] = implied
       add(white, command: "CT")
     }
     if isColor {
       var color = ImportedProperty("color\(ending)", type: "color")
       color["encode"] = "r,g,b"
       color["decode"] = "h,s"
+      color["implies"] = implied
       if isSplit { notes.append("setting the color turns off the white of the same lamp") }
       if isWhite { color["excludes"] = .array([.string("color_temp\(ending)")]) }
       add(color, command: "Color2", shown: "HSBColor")

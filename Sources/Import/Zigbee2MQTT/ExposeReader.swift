@@ -215,6 +215,10 @@ struct ExposeReader {
     case ("climate", "mode"):
       if property["values"]?.elements?.contains("off") == true { property["urgent"] = ["off"] }
       if property["state"] != nil { property["confirm"] = .object(["within": "30s"]) }
+    case ("light", "brightness"):
+      property["implies"] = .object([
+        .init("power\(property.id.dropFirst(stem.count))", true)
+      ])
     case ("light", "color") where property["type"] == "color":
       if property["state"] != nil { property["confirm"] = .object(["tolerance": 0.01]) }
     case ("light", "color") where property.id.hasPrefix("color_temp"):
@@ -225,9 +229,12 @@ struct ExposeReader {
     }
   }
 
-  /// Sets `excludes` and `ends` between the properties of the device.
+  /// Sets `excludes`, `implies` and `ends` between the properties of the device.
   private mutating func relate() {
+    let ids = Set(properties.filter { !$0.isReadOnly }.map(\.id))
     for index in properties.indices {
+      // A lamp has power and brightness at the same endpoint.
+      properties[index].renameOthers { ids.contains($0) ? $0 : Optional.none }
       let property = properties[index]
       let tail = property.id.firstIndex(of: "_").map { String(property.id[$0...]) } ?? ""
       if property["type"] == "color" {

@@ -23,7 +23,7 @@ extension ProfileCases {
         initial: "100",
         values: levels,
         to: "/light/o/command",
-        payload: { #"{"brightness":\#($0)}"# },
+        payload: { #"{"state":"ON","brightness":\#($0)}"# },
         device: node("light/o", ESPHomeNode.light)
       )
       .with(power: "/light/o/command") { #"{"state":"\#(word($0))"}"# }
@@ -288,7 +288,7 @@ extension ProfileCases {
         initial: "100",
         values: levels,
         to: "/set",
-        payload: { #"{"brightness":\#($0)}"# },
+        payload: { #"{"state":"ON","brightness":\#($0)}"# },
         device: thing("light-json")
       )
       .with(power: "/set") { #"{"state":"\#(word($0))"}"# }
