@@ -10,10 +10,10 @@ extension CommandStateMachine {
   /// Why a command ended that an urgent value overrides.
   static var urgent: String { "urgent" }
 
-  /// The other keys whose commands end when `key` gets a value.
-  package func keysEnded(by key: KeyIndex, isUrgent: Bool) -> [KeyIndex] {
-    let relations = dispatcher.relations[key]
-    return isUrgent ? relations.ends + relations.excluded : relations.excluded
+  /// The other keys of which nothing older may follow a value of `key`: it ends their commands, or their
+  /// urgent values end its own.
+  package func rivals(of key: KeyIndex, isUrgent: Bool) -> [Rival] {
+    isUrgent ? dispatcher.relations[key].urgentRivals : dispatcher.relations[key].rivals
   }
 
   /// Ends the commands of other keys that a new value of `key` ends; of `keys` alone, if given.

@@ -109,7 +109,7 @@ package struct CommandPipeline: ~Copyable {
     return durability?.refusal(
       of: key,
       isUrgent: isUrgent,
-      excluding: commands.keysEnded(by: key, isUrgent: false),
+      excluding: commands.rivals(of: key, isUrgent: false),
       at: now
     )
   }
@@ -209,7 +209,11 @@ package struct CommandPipeline: ~Copyable {
   // MARK: - Shutdown
 
   /// Whether everything that can be sent was sent and acknowledged.
-  var isDrained: Bool { commands.dispatcher.isDrained && durability?.withheld.isEmpty ?? true }
+  var isDrained: Bool {
+    guard commands.dispatcher.isDrained else { return false }
+    return
+      !(durability?.withheld.contains { commands.dispatcher.sendQueue.isReachable($0) } ?? false)
+  }
 
   /// The keys whose value was not acknowledged, and those of them that the journal keeps.
   func unsentKeys() -> (unsent: [String], kept: [String]) {

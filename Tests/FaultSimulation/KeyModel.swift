@@ -68,6 +68,10 @@ struct KeyModel {
   var ready: Entry?
   /// The actions that wait behind it, in order.
   var behind: [Entry] = []
+  /// The first value that was accepted since an urgent one is ready.
+  var heir: UInt64?
+  /// The urgent value that newer ones have replaced before it was sent, and the first of those.
+  var overridden: (entry: Entry, heir: UInt64)?
   var flight: Flight?
   var held: [Held] = []
   var heldUntil = Moment.zero

@@ -150,6 +150,7 @@ extension Model {
     case .expiry:
       guard let ready = keys[place].ready else { return }
       keys[place].ready = nil
+      keys[place].overridden = nil
       emit(.expired, ready, place, reason: offlineReason)
     case .confirmation: unconfirmed(place)
     case .held:

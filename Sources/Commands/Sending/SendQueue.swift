@@ -97,6 +97,9 @@ package struct SendQueue {
   /// Whether commands of a key wait until its device reports itself.
   func isAsleep(_ key: KeyIndex) -> Bool { facts[key].sleeps && sleepers.isAsleep(key) }
 
+  /// Whether a key's device can be reached, and listens.
+  package func isReachable(_ key: KeyIndex) -> Bool { isOnline(key) && !isAsleep(key) }
+
   package func isDeviceOnline(_ device: Int) -> Bool { availability.isOnline(device) }
 
   /// Whether the broker has not acknowledged the key's previous command.
