@@ -19,6 +19,8 @@ struct KeyModel {
     var attempt = 1
     var retries = 0
     var isUrgent = false
+    /// Whether it is a command under a new number.
+    var isReplayed = false
     /// The group's command that it is a part of.
     var group: Model.GroupTag?
     /// The order of the value of an earlier process that it resumes.

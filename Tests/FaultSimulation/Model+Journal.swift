@@ -46,6 +46,7 @@ extension Model {
         caller: 0,
         transition: survivor.transition,
         isUrgent: isUrgent,
+        isReplayed: true,
         resumedOrder: survivor.order
       ),
       place
@@ -99,6 +100,7 @@ extension Model {
     lastNumber += 1
     entry.number = lastNumber
     entry.collapsed = 0
+    entry.isReplayed = true
     keys[place].newest = entry.number
     keys[place].phase = .accepted
     makeReady(entry, place)

@@ -187,7 +187,7 @@ extension Model {
         continue
       }
       guard keys[place].hasNewer, !keys[place].isSending, !keys[place].isAction,
-        !keys[place].isWithheld, !waitsForGroup(place),
+        !keys[place].isWithheld, !awaitsRetained(place), !waitsForGroup(place),
         keys[place].property.command.topic == road.topic
       else { continue }
       flush(place, at: now)

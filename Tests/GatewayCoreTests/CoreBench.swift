@@ -39,13 +39,15 @@ struct CoreBench: ~Copyable {
   ///   - isShared: Whether the store is that of a cluster.
   ///   - devices: Instead of the blind, the light and the fan.
   ///   - lanes: The limits of their lanes.
+  ///   - hasRetained: Whether the broker has sent nothing yet of what it retains.
   init(
     isJournalled: Bool = true,
     entries: [JournalEntry] = [],
     fault: JournalFault? = nil,
     isShared: Bool = false,
     devices: [Device] = Self.devices,
-    lanes: [String: LaneLimits] = [:]
+    lanes: [String: LaneLimits] = [:],
+    hasRetained: Bool = false
   ) {
     var settings = GatewayCoreSettings()
     settings.commands.lanes = lanes
@@ -60,7 +62,13 @@ struct CoreBench: ~Copyable {
       core.openStore(plan, path: "journal.db", isShared: isShared)
     }
     core.isWatched = true
+    connect(hasRetained: hasRetained)
+  }
+
+  /// The connection is made; the broker sends what it retains now or, with `hasRetained`, later.
+  mutating func connect(hasRetained: Bool = false) {
     core.connectionChanged(isUp: true, at: now)
+    if !hasRetained { core.retainedMessagesCompleted(at: now) }
   }
 
   private static var devices: [Device] {
@@ -111,7 +119,7 @@ struct CoreBench: ~Copyable {
   }
 
   /// A bench of the next process after a crash at this moment.
-  func crashed(devices: [Device] = Self.devices) -> CoreBench {
+  func crashed(devices: [Device] = Self.devices, hasRetained: Bool = false) -> CoreBench {
     let stamps = JournalStamps(
       boot: Self.boot,
       bootMilliseconds: 1000,
@@ -128,7 +136,7 @@ struct CoreBench: ~Copyable {
       entry.content = row.content
       return entry
     }
-    return CoreBench(entries: entries, devices: devices)
+    return CoreBench(entries: entries, devices: devices, hasRetained: hasRetained)
   }
 
   /// The journal's file, which could not be opened so far, opens and holds `entries`.
@@ -151,7 +159,7 @@ struct CoreBench: ~Copyable {
   mutating func loseAll() {
     core.connectionChanged(isUp: false, at: now)
     finishAll(.lost)
-    core.connectionChanged(isUp: true, at: now)
+    connect()
   }
 
   private mutating func finishAll(_ outcome: CommandPublish.Outcome) {

@@ -131,7 +131,7 @@ import Values
     try bench.set("blind/position", .number(70), skipsQuiet: true)
     bench.fileOpens(with: [Self.entry("blind/position", 5, .integer(40))])
     #expect(bench.step().contains("write"))
-    bench.core.connectionChanged(isUp: true, at: bench.now)
+    bench.connect()
     #expect(bench.published().isEmpty)
     bench.commitEnds()
     #expect(bench.published() == ["publish position/set 70"])
