@@ -3,17 +3,28 @@
 
 import Devices
 package import LastOut
-import Values
+package import Values
 
 /// The rules between keys: which commands of other keys a value ends.
 extension CommandStateMachine {
   /// Why a command ended that an urgent value overrides.
   static var urgent: String { "urgent" }
 
-  /// The other keys whose commands end when `key` gets a value.
-  package func keysEnded(by key: KeyIndex, isUrgent: Bool) -> [KeyIndex] {
-    let relations = dispatcher.relations[key]
-    return isUrgent ? relations.ends + relations.excluded : relations.excluded
+  /// The other keys of which nothing older may follow `value` of `key`: it ends their commands, or their
+  /// urgent values end its own.
+  ///
+  /// `nil` stands for a value that is not known, which ends what all values end. Of a value that
+  /// `isAccepted` the commands that it contradicts have ended.
+  package func rivals(
+    of key: KeyIndex,
+    _ value: Value?,
+    isUrgent: Bool,
+    isAccepted: Bool
+  ) -> [Rival] {
+    let rivals =
+      isUrgent ? dispatcher.relations[key].urgentRivals : dispatcher.relations[key].rivals
+    guard dispatcher.facts[key].hasImplications, let value else { return rivals }
+    return rivals + contradicted(by: value, of: key, isAccepted: isAccepted)
   }
 
   /// Ends the commands of other keys that a new value of `key` ends; of `keys` alone, if given.

@@ -82,7 +82,7 @@ package struct CommandStateMachine: ~Copyable {
     at now: Moment
   ) -> ReportOutcome {
     migrate(key, at: now)
-    dispatcher.sendQueue.stateKnown(of: key)
+    dispatcher.sendQueue.reported(key)
     guard let report = dispatcher.reported(key, wire, at: now) else {
       // A device reports null for what it does not know, and an action has no value.
       let facts = dispatcher.facts[key]

@@ -50,6 +50,18 @@ extension CommandStateMachine {
     }
   }
 
+  /// The other keys of which nothing older may follow a value of `key`.
+  ///
+  /// One that has a command after the value was accepted agrees with it, or is sent with it.
+  func contradicted(by value: Value, of key: KeyIndex, isAccepted: Bool) -> [Rival] {
+    let relations = dispatcher.relations[key]
+    let others =
+      relations.implying.filter { $0.value != value }
+      + (dispatcher.hasRiding(key) ? [] : relations.implied)
+    return others.filter { !(isAccepted && dispatcher.hasCommand($0.key)) }
+      .map { Rival(key: $0.key) }
+  }
+
   /// Ends the commands of `key` that `isOver` chooses, in flight or not, and with them steps, of which
   /// the value is not known.
   private mutating func end(
@@ -127,10 +139,17 @@ extension CommandDispatcher {
   }
 
   /// Whether a command that contradicts the one of `key` waits to be sent with it.
-  func hasRider(_ key: KeyIndex) -> Bool {
-    relations[key].implying.contains { other in
-      queue.pending(other.key)?.value.rides ?? sendQueue[other.key]?.change.rides ?? false
-    }
+  func hasRider(_ key: KeyIndex) -> Bool { relations[key].implying.contains { hasRiding($0.key) } }
+
+  /// Whether the newest command of `key` waits to be sent with one that it contradicts.
+  func hasRiding(_ key: KeyIndex) -> Bool {
+    queue.pending(key)?.value.rides ?? sendQueue[key]?.change.rides ?? false
+  }
+
+  /// Whether a command of `key` waits or is on its way.
+  func hasCommand(_ key: KeyIndex) -> Bool {
+    if queue.isPending(key) || sendQueue.hasCommand(key) { return true }
+    return deliveries[key].inFlight.map { !$0.isEnded } ?? false
   }
 
   /// A command of `key` was sent, or has ended: what was to ride with it, and has not, ends.

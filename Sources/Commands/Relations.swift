@@ -2,8 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
-import LastOut
+package import LastOut
 import Values
+
+/// Another key of a device, of which nothing older may be sent after a value.
+package struct Rival: Hashable, Sendable {
+  package let key: KeyIndex
+  /// Whether that concerns its urgent values alone, which would end the value.
+  package let isUrgentOnly: Bool
+
+  package init(key: KeyIndex, isUrgentOnly: Bool = false) {
+    self.key = key
+    self.isUrgentOnly = isUrgentOnly
+  }
+}
 
 /// The other keys of its device that a key's commands concern.
 struct Relations {
@@ -11,6 +23,10 @@ struct Relations {
   private(set) var ends: [KeyIndex] = []
   /// The keys that this one replaces, or that replace this one.
   private(set) var excluded: [KeyIndex] = []
+  /// The keys of which nothing older may follow an urgent value of this one.
+  private(set) var urgentRivals: [Rival] = []
+  /// The keys of which nothing older may follow any other value of this one.
+  private(set) var rivals: [Rival] = []
   /// The keys whose commands may be sent in one message with those of this one, which is among them;
   /// empty for a property whose commands are sent alone.
   private(set) var mergeGroup: [KeyIndex] = []
@@ -56,19 +72,26 @@ struct Relations {
     let property = registry.definition(of: key).property
     for otherKey in keys where otherKey != key {
       let other = registry.definition(of: otherKey).property
-      if Self.names(property.ends, other) {
-        ends.append(otherKey)
-        if !behind.contains(otherKey) { behind.append(otherKey) }
+      let isEnded = Self.names(property.ends, other)
+      let endsThis = Self.names(other.ends, property)
+      let isExcluded =
+        Self.names(property.excludes, other) || Self.names(other.excludes, property)
+      if isEnded { ends.append(otherKey) }
+      if isEnded, !behind.contains(otherKey) { behind.append(otherKey) }
+      if endsThis, !ahead.contains(otherKey) { ahead.append(otherKey) }
+      if isExcluded { excluded.append(otherKey) }
+      let rival = Rival(key: otherKey, isUrgentOnly: !isExcluded)
+      if isExcluded || endsThis { rivals.append(rival) }
+      if isEnded {
+        urgentRivals.append(Rival(key: otherKey, isUrgentOnly: false))
+      } else if rivals.last?.key == otherKey {
+        urgentRivals.append(rival)
       }
-      if Self.names(other.ends, property), !ahead.contains(otherKey) { ahead.append(otherKey) }
       for implication in property.implies where Self.names([implication.property], other) {
         implied.append(ImpliedValue(key: otherKey, value: implication.value))
       }
       for implication in other.implies where Self.names([implication.property], property) {
         implying.append(ImpliedValue(key: otherKey, value: implication.value))
-      }
-      if Self.names(property.excludes, other) || Self.names(other.excludes, property) {
-        excluded.append(otherKey)
       }
     }
   }

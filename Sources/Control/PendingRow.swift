@@ -16,6 +16,8 @@ package struct PendingRow: Hashable, Sendable {
     case inFlight = "in_flight"
     /// The broker or the device is offline.
     case offline
+    /// Whether the device is online is not known yet, since the broker was connected just now.
+    case unknown
     /// The device is asleep.
     case asleep
   }

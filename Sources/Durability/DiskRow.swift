@@ -9,6 +9,8 @@ struct DiskRow: Hashable, Sendable {
   var sequence: UInt64
   /// The moment from which a restart sends nothing of the row; `nil` when unknown.
   var expiresAt: Moment?
+  /// Whether it may hold an urgent value.
+  var isUrgent = false
 
   func isLive(at now: Moment) -> Bool { expiresAt.map { now < $0 } ?? true }
 
@@ -16,6 +18,10 @@ struct DiskRow: Hashable, Sendable {
   static func either(_ old: DiskRow, _ new: DiskRow) -> DiskRow {
     var expiresAt: Moment?
     if let first = old.expiresAt, let second = new.expiresAt { expiresAt = max(first, second) }
-    return DiskRow(sequence: min(old.sequence, new.sequence), expiresAt: expiresAt)
+    return DiskRow(
+      sequence: min(old.sequence, new.sequence),
+      expiresAt: expiresAt,
+      isUrgent: old.isUrgent || new.isUrgent
+    )
   }
 }

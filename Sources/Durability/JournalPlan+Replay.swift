@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import LastOut
+package import LastOut
 
 /// Which values of an earlier process are sent.
 extension JournalPlan {
@@ -54,5 +54,45 @@ extension JournalPlan {
   ) {
     ended(key, entry.sequence, at: now, promptly: false)
     events.append(.expired(entry, reason))
+  }
+
+  // MARK: - The owner
+
+  /// The owner makes a stored value a command again.
+  ///
+  /// - Returns: `false` when a newer value has replaced it, or a command of another key ended it.
+  package mutating func resume(_ key: JournalKey, _ sequence: UInt64) -> Bool {
+    guard self[key].isUnresumed, isNewest(key, sequence) else { return false }
+    self[key].isUnresumed = false
+    return true
+  }
+
+  /// The owner says that a key's stored value is urgent; it ends if something newer has taken its place
+  /// before the file was read.
+  package mutating func markUrgent(_ key: JournalKey, at now: Moment) {
+    self[key].newest?.isUrgent = true
+    self[key].disk?.isUrgent = true
+    guard self[key].endsUrgent, self[key].isUnresumed, let value = self[key].newest else { return }
+    ended(key, value.sequence, at: now, promptly: true)
+  }
+
+  /// Ends a stored value that was not resumed yet and is not newer than `sequence`: a command of
+  /// another key takes its place; with `isUrgentOnly`, that of an urgent one.
+  ///
+  /// Of a file that has not been read, this ends what is found later.
+  package mutating func discardUnresumed(
+    _ key: JournalKey,
+    through sequence: UInt64,
+    isUrgentOnly: Bool = false,
+    at now: Moment
+  ) {
+    guard isLoaded else {
+      if isUrgentOnly { self[key].endsUrgent = true } else { keys.markDirty(key) }
+      return
+    }
+    guard self[key].isUnresumed, let value = self[key].newest, value.sequence <= sequence,
+      value.isUrgent || !isUrgentOnly
+    else { return }
+    ended(key, value.sequence, at: now, promptly: true)
   }
 }

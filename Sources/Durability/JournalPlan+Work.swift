@@ -170,7 +170,9 @@ extension JournalPlan {
         undecided.append(entry)
         replayDeadline = now
       }
-      self[key].disk = DiskRow(sequence: 0, expiresAt: nil)
+      // What it holds is unknown where it is not resumed.
+      let isUrgent = !self[key].isUnresumed
+      self[key].disk = DiskRow(sequence: 0, expiresAt: nil, isUrgent: isUrgent)
     }
     for key in keys.all.filter({ !self[$0].isEmpty }).sorted(by: {
       keys.name(of: $0) < keys.name(of: $1)

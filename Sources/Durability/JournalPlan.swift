@@ -61,7 +61,7 @@ package struct JournalPlan: Sendable {
   /// Whether the file has been read.
   package internal(set) var isLoaded: Bool
   /// Values of an earlier process that ``decideReplay(_:)`` has not decided.
-  var undecided: [JournalEntry] = []
+  package internal(set) var undecided: [JournalEntry] = []
   /// When those whose age is still unknown expire; `nil` before the first look.
   var holdEnds: Moment?
 
@@ -136,7 +136,12 @@ package struct JournalPlan: Sendable {
   ) -> UInt64 {
     sequence += 1
     self[key].accept(
-      KeptValue(sequence: sequence, acceptedAt: now, expiresAt: expiresAt),
+      KeptValue(
+        sequence: sequence,
+        acceptedAt: now,
+        expiresAt: expiresAt,
+        isUrgent: isUrgent
+      ),
       replacing: self[key].isUnresumed ? self[key].newest?.sequence : replaced
     )
     keys.markDirty(key)
@@ -198,10 +203,16 @@ package struct JournalPlan: Sendable {
     _ key: JournalKey,
     sequence: UInt64,
     acceptedAt: Moment,
-    expiresAt: Moment
+    expiresAt: Moment,
+    isUrgent: Bool
   ) {
     guard self[key].newest == nil else { return }
-    self[key].newest = KeptValue(sequence: sequence, acceptedAt: acceptedAt, expiresAt: expiresAt)
+    self[key].newest = KeptValue(
+      sequence: sequence,
+      acceptedAt: acceptedAt,
+      expiresAt: expiresAt,
+      isUrgent: isUrgent
+    )
     keys.markDirty(key)
   }
 
@@ -241,9 +252,15 @@ package struct JournalPlan: Sendable {
 
   /// Whether a crash now would send an older value of the key than `sequence`.
   ///
-  /// A value that is sent while this is true could be followed by the older one.
-  package func holdsOlder(_ key: JournalKey, than sequence: UInt64, at now: Moment) -> Bool {
-    guard let disk = self[key].disk else { return false }
+  /// A value that is sent while this is true could be followed by the older one. `isUrgentOnly`: only
+  /// an urgent one counts.
+  package func holdsOlder(
+    _ key: JournalKey,
+    than sequence: UInt64,
+    isUrgentOnly: Bool = false,
+    at now: Moment
+  ) -> Bool {
+    guard let disk = self[key].disk, disk.isUrgent || !isUrgentOnly else { return false }
     return disk.sequence < sequence && disk.isLive(at: now)
   }
 
@@ -278,30 +295,5 @@ package struct JournalPlan: Sendable {
   /// Whether `sequence` is the newest value of its key.
   func isNewest(_ key: JournalKey, _ sequence: UInt64) -> Bool {
     self[key].newest?.sequence == sequence
-  }
-
-  /// The owner makes a stored value a command again.
-  ///
-  /// - Returns: `false` when a newer value has replaced it, or a command of another key ended it.
-  package mutating func resume(_ key: JournalKey, _ sequence: UInt64) -> Bool {
-    guard self[key].isUnresumed, isNewest(key, sequence) else { return false }
-    self[key].isUnresumed = false
-    return true
-  }
-
-  /// Ends a stored value that was not resumed yet and is not newer than `sequence`: a command of
-  /// another key ends it.
-  ///
-  /// Of a file that has not been read, this ends what is found later.
-  package mutating func discardUnresumed(
-    _ key: JournalKey,
-    through sequence: UInt64,
-    at now: Moment
-  ) {
-    guard isLoaded else { return keys.markDirty(key) }
-    guard self[key].isUnresumed, let value = self[key].newest, value.sequence <= sequence else {
-      return
-    }
-    ended(key, value.sequence, at: now, promptly: true)
   }
 }

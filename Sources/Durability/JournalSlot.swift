@@ -16,6 +16,8 @@ struct JournalSlot: Sendable {
   var inFlight: KeptValue?
   /// The row that a crash could bring back.
   var disk: DiskRow?
+  /// Whether an urgent value has ended that a file may hold which was not read yet.
+  var endsUrgent = false
   /// Whether the row may differ from the wanted one, and the key waits for a commit.
   var isDirty = false
 

@@ -23,16 +23,22 @@ struct KeptValue: Sendable {
   var acceptedAt: Moment
   /// The moment from which a restart does not send it.
   var expiresAt: Moment
+  var isUrgent = false
   /// `nil`: this process accepted the value, and the owner has it.
   var stored: Stored?
 
   /// The row that holds the value.
   var row: DiskRow {
-    DiskRow(sequence: sequence, expiresAt: stored == nil ? expiresAt : nil)
+    DiskRow(
+      sequence: sequence,
+      expiresAt: stored == nil ? expiresAt : nil,
+      isUrgent: isUrgent
+    )
   }
 
-  init(sequence: UInt64, acceptedAt: Moment, expiresAt: Moment) {
+  init(sequence: UInt64, acceptedAt: Moment, expiresAt: Moment, isUrgent: Bool) {
     self.sequence = sequence
+    self.isUrgent = isUrgent
     self.acceptedAt = acceptedAt
     self.expiresAt = expiresAt
   }

@@ -102,14 +102,11 @@ package struct CommandPipeline: ~Copyable {
     at now: Moment
   ) -> ValidationError? {
     guard !commands.dispatcher.isAction(key) else { return nil }
-    let isUrgent =
-      if case .set(let value) = change { commands.dispatcher.isUrgent(value, of: key) } else {
-        false
-      }
+    let value: Value? = if case .set(let value) = change { value } else { nil }
     return durability?.refusal(
       of: key,
-      isUrgent: isUrgent,
-      excluding: commands.keysEnded(by: key, isUrgent: false),
+      isUrgent: value.map { commands.dispatcher.isUrgent($0, of: key) } ?? false,
+      excluding: commands.rivals(of: key, value, isUrgent: false, isAccepted: false),
       at: now
     )
   }
@@ -241,7 +238,11 @@ package struct CommandPipeline: ~Copyable {
   // MARK: - Shutdown
 
   /// Whether everything that can be sent was sent and acknowledged.
-  var isDrained: Bool { commands.dispatcher.isDrained && durability?.withheld.isEmpty ?? true }
+  var isDrained: Bool {
+    guard commands.dispatcher.isDrained else { return false }
+    return
+      !(durability?.withheld.contains { commands.dispatcher.sendQueue.isReachable($0) } ?? false)
+  }
 
   /// The keys whose value was not acknowledged, and those of them that the journal keeps.
   func unsentKeys() -> (unsent: [String], kept: [String]) {

@@ -28,7 +28,7 @@ extension DurabilityGate {
         rejectOvertaken(in: &commands, &outbox, at: now)
       }
     }
-    // What a command ends must leave the disk before it; the next commit does not wait.
+    // What must not follow a command must leave the disk before it; the next commit does not wait.
     if hasBarriers { flush(at: now) }
   }
 
@@ -39,7 +39,7 @@ extension DurabilityGate {
     return batch[next].number
   }
 
-  /// - Returns: Whether the event's command now waits for rows of other keys to be removed.
+  /// - Returns: Whether a command now waits for rows of other keys to be removed.
   private mutating func record(
     _ event: CommandEvent,
     in commands: inout CommandStateMachine,
@@ -47,6 +47,7 @@ extension DurabilityGate {
     at now: Moment
   ) -> Bool {
     var isReleasing = false
+    let isBarrier = withheldKeys.isBarrier(event.key)
     if withheldKeys.isUrgent(event.number, of: event.key), event.phase != .accepted {
       withheldKeys.urgentFinished(event.key, in: &commands, at: now)
     }
@@ -58,7 +59,7 @@ extension DurabilityGate {
         withheldKeys.commandFinished(event.key, rows)
       }
     case .sent, .confirmed, .unchanged:
-      isReleasing = ended(event, promptly: false, in: commands.registry, at: now)
+      isReleasing = ended(event, promptly: isBarrier, in: commands.registry, at: now)
     case .superseded, .cancelled, .rejected, .failed, .expired:
       isReleasing = ended(event, promptly: true, in: commands.registry, at: now)
     }
@@ -74,7 +75,7 @@ extension DurabilityGate {
         outbox.emit(fault.map { inMemory(event, $0) } ?? event)
       }
     }
-    return false
+    return isBarrier && fault == nil
   }
 
   /// Records that a crash must not, or need not, send a command again.
@@ -100,11 +101,16 @@ extension DurabilityGate {
     _ outbox: inout Outbox,
     at now: Moment
   ) -> Bool {
-    let others = commands.keysEnded(by: event.key, isUrgent: event.isUrgent)
+    let others = commands.rivals(
+      of: event.key,
+      event.value,
+      isUrgent: event.isUrgent,
+      isAccepted: true
+    )
     guard !event.isAction, let value = event.value, let expiresAt = event.expiresAt else {
       if event.isHeard(isWatched: commands.dispatcher.log.isWatched) { outbox.emit(event) }
       if others.isEmpty { return false }
-      withholdIfNeeded(event, nil, ending: others, in: &commands, at: now)
+      withholdIfNeeded(event, nil, before: others, in: &commands, at: now)
       return withheldKeys.hasBarriers(event.key)
     }
     let sequence = rows.accept(
@@ -115,11 +121,11 @@ extension DurabilityGate {
       in: commands.registry
     )
     if let fault {
-      acceptInMemory(event, sequence, fault, ending: others, &commands, &outbox, at: now)
+      acceptInMemory(event, sequence, fault, before: others, &commands, &outbox, at: now)
       return false
     }
     if event.isUrgent || !others.isEmpty || !withheldKeys.contains(event.key) {
-      withholdIfNeeded(event, sequence, ending: others, in: &commands, at: now)
+      withholdIfNeeded(event, sequence, before: others, in: &commands, at: now)
     }
     if event.isHeard(isWatched: commands.dispatcher.log.isWatched) {
       queue.append(event, until: sequence)
@@ -130,7 +136,7 @@ extension DurabilityGate {
   private mutating func withholdIfNeeded(
     _ event: CommandEvent,
     _ sequence: UInt64?,
-    ending others: [KeyIndex],
+    before others: [Rival],
     in commands: inout CommandStateMachine,
     at now: Moment
   ) {
@@ -154,7 +160,7 @@ extension DurabilityGate {
     _ event: CommandEvent,
     _ sequence: UInt64,
     _ fault: JournalFault,
-    ending others: [KeyIndex],
+    before others: [Rival],
     _ commands: inout CommandStateMachine,
     _ outbox: inout Outbox,
     at now: Moment
@@ -168,8 +174,9 @@ extension DurabilityGate {
       if !isOvertaken { overtaken.append(event.key) }
       return
     }
+    if !isOvertaken { rows.told(event.key) }
     if event.isUrgent || !others.isEmpty {
-      withholdIfNeeded(event, rows.plan.sequence, ending: others, in: &commands, at: now)
+      withholdIfNeeded(event, rows.plan.sequence, before: others, in: &commands, at: now)
     }
     guard event.isHeard(isWatched: commands.dispatcher.log.isWatched) else { return }
     if isOvertaken { return queue.append(event, until: sequence) }
@@ -223,7 +230,9 @@ extension DurabilityGate {
       if event.phase == .accepted, !event.isUrgent, event.number > lastSent {
         rejected.insert(event.number)
         outbox.emit(event.rejected(reason))
-      } else if rejected.contains(event.number) || event.number == restored?.number {
+      } else if rejected.contains(event.number)
+        || event.number == restored?.number && event.phase != .accepted
+      {
         continue
       } else if event.isHeard(isWatched: isWatched) {
         outbox.emit(inMemory(event, fault))

@@ -69,6 +69,7 @@ package struct DurabilityGate {
     )
     withheldKeys = WithheldKeys(keys: registry.properties.count)
     rows.learnNumbers(in: registry)
+    rows.learnUrgent(in: registry, at: .zero)
   }
 
   /// Makes room for more keys.
@@ -94,9 +95,11 @@ package struct DurabilityGate {
   /// Why nothing can be written; `nil` while the journal works.
   package var fault: JournalFault? { rows.plan.fault }
 
-  /// The keys that must not be sent now; none while nothing can be written, when there is no use in
-  /// waiting.
-  package var withheld: [KeyIndex] { fault == nil ? withheldKeys.behind : [] }
+  /// The keys that must not be sent now; while nothing can be written, there is no use in waiting for
+  /// the disk.
+  package var withheld: [KeyIndex] {
+    fault == nil ? withheldKeys.behind : withheldKeys.behind.filter { !withheldKeys.isOpen($0) }
+  }
 
   /// When the gate has something to do next; `nil` when it waits for the journal's thread only.
   package var nextDeadline: Moment? {
@@ -117,7 +120,7 @@ package struct DurabilityGate {
   func refusal(
     of key: KeyIndex,
     isUrgent: Bool,
-    excluding others: [KeyIndex],
+    excluding others: [Rival],
     at now: Moment
   ) -> ValidationError? {
     if isUrgent { return nil }
@@ -125,13 +128,10 @@ package struct DurabilityGate {
       return .notDurable("\(queue.count) changes wait for \(store), which is slow")
     }
     guard let fault else { return nil }
-    let isOvertaking =
-      hasLiveRow(key, at: now) || others.contains { hasLiveRow($0, at: now) }
+    let isOvertaking = ([Rival(key: key)] + others).contains {
+      rows.holdsOlder($0, than: .max, at: now)
+    }
     return isOvertaking ? .notDurable(overtakenReason(fault)) : nil
-  }
-
-  private func hasLiveRow(_ key: KeyIndex, at now: Moment) -> Bool {
-    rows.holdsOlder(key, than: .max, at: now)
   }
 
   /// Whether so much waits for the disk that clients must slow down.
@@ -158,7 +158,9 @@ package struct DurabilityGate {
     rows.plan.completed(result, at: now)
     rows.learnNumbers(in: registry)
     withheldKeys.diskChanged()
-    if case .reopened = result { hasReadLate = true }
+    guard case .reopened = result else { return }
+    hasReadLate = true
+    rows.learnUrgent(in: registry, at: now)
   }
 
   /// Handles what happened since the last call: events of commands, then what the journal reported;
@@ -205,7 +207,7 @@ package struct DurabilityGate {
       let command = WithheldKeys.Command(
         key: key,
         sequence: waiting.sequence,
-        others: commands.keysEnded(by: key, isUrgent: waiting.isUrgent),
+        others: commands.rivals(of: key, waiting.value, isUrgent: waiting.isUrgent, isAccepted: true),
         ended: waiting.sequence,
         urgentNumber: waiting.isUrgent ? waiting.number : nil
       )
@@ -247,6 +249,7 @@ package struct DurabilityGate {
       while let event = queue.popNext(through: sequence) {
         outbox.emit(inMemory(event, fault))
       }
+      rows.told(through: sequence)
     case .replay(let entry, let remaining):
       replay.resume(
         entry,
@@ -285,6 +288,7 @@ package struct DurabilityGate {
   mutating func takeOver(_ entries: [JournalEntry], in registry: Registry, at now: Moment) {
     rows.plan.takeOver(entries, at: now)
     rows.learnNumbers(in: registry)
+    rows.learnUrgent(in: registry, at: now)
   }
 
   /// Forgets a key: another process has it.

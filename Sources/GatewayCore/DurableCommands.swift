@@ -99,6 +99,19 @@ struct DurableCommands {
     return removed.sequence
   }
 
+  /// Whether one of them up to this sequence number is urgent.
+  func hasUrgent(through sequence: UInt64) -> Bool {
+    newest.isUrgent && newest.sequence <= sequence
+      || earlier.isUrgent && earlier.sequence <= sequence
+      || inFlight.isUrgent && inFlight.sequence <= sequence
+  }
+
+  /// The newest that has not been sent; any other than an urgent one only if that is asked for.
+  func replaceable(evenIfNotUrgent isAny: Bool) -> DurableCommand? {
+    if !newest.isNone { return newest.isUrgent || isAny ? newest : nil }
+    return !earlier.isNone && (earlier.isUrgent || isAny) ? earlier : nil
+  }
+
   /// The command with this sequence number, if the journal does not have its value yet.
   func unwritten(_ sequence: UInt64) -> DurableCommand? {
     for command in [newest, earlier, inFlight]

@@ -13,12 +13,22 @@ extension GatewayCore {
   // MARK: - Brokers
 
   /// The connection to the gateway's own broker was made or ended.
+  ///
+  /// The broker then sends what it retains; ``retainedMessagesCompleted(at:)`` follows. Until then, for
+  /// two seconds at most, nothing is sent to a device whose availability was not reported on this
+  /// connection, except urgent values, and nothing that an earlier process left for a key whose state was
+  /// not.
   package mutating func connectionChanged(isUp: Bool, at now: Moment) {
     guard isConnected != isUp else { return }
     isConnected = isUp
-    pipeline.commands.dispatcher.connectionChanged(isUp: isUp, at: now)
+    pipeline.commands.dispatcher.connectionChanged(isUp: isUp, hasRetained: true, at: now)
     // The broker may have lost its retained messages.
     if isUp { states.forgetPublished() }
+  }
+
+  /// The broker has sent the messages that it retains.
+  package mutating func retainedMessagesCompleted(at now: Moment) {
+    pipeline.commands.dispatcher.retainedCompleted(at: now)
   }
 
   /// What became of ``Effect/publish(_:)``; a number that was answered before is ignored.

@@ -18,18 +18,15 @@ package struct JournalRows {
   }
 
   package internal(set) var plan: JournalPlan
-  /// Commands of a key that newer ones have replaced, oldest first: the newest that the journal has, and
-  /// the newest that it is being given; only where the owner restores them, see
-  /// ``popRestorable(_:at:)``.
-  private var replaced: [KeyIndex: [DurableCommand]] = [:]
-  private let keepsReplaced: Bool
+  /// Commands that come back if newer ones cannot be kept.
+  private var replaced: ReplacedCommands
   private var keys: LazyArray<Key>
   /// The keys by their numbers in the journal.
   private var keysByNumber: [KeyIndex] = []
 
   init(plan: JournalPlan, keys count: Int, keepsReplaced: Bool = false) {
     self.plan = plan
-    self.keepsReplaced = keepsReplaced
+    replaced = ReplacedCommands(keepsStored: keepsReplaced)
     keys = LazyArray(repeating: Key(), count: count)
   }
 
@@ -66,6 +63,19 @@ package struct JournalRows {
     return number
   }
 
+  /// Learns which of the values that were not resumed yet are urgent.
+  mutating func learnUrgent(in registry: Registry, at now: Moment) {
+    for entry in plan.undecided {
+      guard let stored = entry.content.decoded as? DurableValue,
+        let key = registry.index(ofKey: entry.key.utf8.span)
+      else { continue }
+      let property = registry.definition(of: key).property
+      if let value = try? property.value(from: stored.value), property.urgent.contains(value) {
+        plan.markUrgent(plan.number(of: entry.key), at: now)
+      }
+    }
+  }
+
   // MARK: - Commands
 
   /// Hands a value to the journal, which writes it with the next commit if it is still the newest
@@ -82,7 +92,7 @@ package struct JournalRows {
     in registry: Registry
   ) -> UInt64 {
     let place = Int(event.key.rawValue)
-    if keepsReplaced { keepReplaced(of: event.key) }
+    let before = keys[place].commands.replaceable(evenIfNotUrgent: self.replaced.keepsStored)
     let isReplacing = replaced.map { keys[place].commands.newest.isNumber($0) } ?? false
     let sequence = plan.accept(
       number(of: event.key, in: registry),
@@ -91,6 +101,7 @@ package struct JournalRows {
       expiresAt: expiresAt,
       isUrgent: event.isUrgent
     )
+    if let before { self.replaced.keep(before, of: event.key, before: sequence, plan) }
     let command = DurableCommand(
       number: event.number,
       sequence: sequence,
@@ -112,46 +123,24 @@ package struct JournalRows {
 
   /// Records that a value of an earlier process is a command of this one.
   mutating func resume(_ key: KeyIndex, _ command: DurableCommand, in registry: Registry) {
-    _ = self.number(of: key, in: registry)
+    let number = self.number(of: key, in: registry)
+    if command.isUrgent { plan.markUrgent(number, at: command.acceptedAt) }
     keys[Int(key.rawValue)].commands.push(command)
   }
 
   // MARK: - Values that are restored
 
-  private mutating func keepReplaced(of key: KeyIndex) {
-    let commands = keys[Int(key.rawValue)].commands
-    let before = commands.newest.isNone ? commands.earlier : commands.newest
-    guard !before.isNone, isInCommit(before) else { return }
-    let stored = isDurable(before) ? nil : replaced[key]?.last { isDurable($0) }
-    replaced[key] = (stored.map { [$0] } ?? []) + [before]
-  }
-
-  /// Keeps a command that did not reach the broker, and that a newer one follows.
-  private mutating func keepLost(_ event: CommandEvent) {
-    let command = keys[Int(event.key.rawValue)].commands.inFlight
-    guard command.isNumber(event.number), isInCommit(command) else { return }
-    replaced[event.key] = [command] + replaced[event.key, default: []]
-  }
-
-  /// Whether a commit has a command, or had it: any other one that is replaced now is never stored.
-  private func isInCommit(_ command: DurableCommand) -> Bool {
-    command.isWritten || command.sequence <= plan.writtenThrough
-  }
-
-  private func isDurable(_ command: DurableCommand) -> Bool {
-    command.isWritten || command.sequence <= plan.durableThrough
-  }
-
-  /// Removes and returns the newest command of a key that the journal has and that was not sent: the
-  /// newer one cannot be kept, and is rejected.
+  /// Removes and returns the command of a key that was not sent and comes back: the newer ones cannot
+  /// be kept, and are rejected.
   mutating func popRestorable(_ key: KeyIndex, at now: Moment) -> DurableCommand? {
-    guard keepsReplaced else { return nil }
-    var kept = replaced.removeValue(forKey: key) ?? []
-    let earlier = keys[Int(key.rawValue)].commands.earlier
-    if !earlier.isNone { kept.append(earlier) }
-    let newest = kept.filter { isDurable($0) }.max { $0.sequence < $1.sequence }
-    return newest.flatMap { $0.expiresAt > now ? $0 : nil }
+    replaced.pop(key, waiting: keys[Int(key.rawValue)].commands.earlier, plan, at: now)
   }
+
+  /// It was told that everything up to a sequence number was accepted, although it is not stored.
+  mutating func told(through sequence: UInt64) { replaced.toldThrough = sequence }
+
+  /// It was told that a key's newest command was accepted, although it is not stored.
+  mutating func told(_ key: KeyIndex) { replaced.told(key) }
 
   /// A command is back under another number.
   mutating func restore(_ key: KeyIndex, _ command: DurableCommand, in registry: Registry) {
@@ -160,7 +149,8 @@ package struct JournalRows {
       number(of: key, in: registry),
       sequence: command.sequence,
       acceptedAt: command.acceptedAt,
-      expiresAt: command.expiresAt
+      expiresAt: command.expiresAt,
+      isUrgent: command.isUrgent
     )
   }
 
@@ -169,7 +159,7 @@ package struct JournalRows {
     guard let sequence = keys[Int(event.key.rawValue)].commands.sending(event.number) else {
       return false
     }
-    if keepsReplaced { replaced[event.key] = nil }
+    replaced.forget(event.key)
     plan.sending(number(of: event.key, in: registry), sequence: sequence)
     return true
   }
@@ -187,11 +177,14 @@ package struct JournalRows {
     at now: Moment
   ) -> Bool? {
     let isNewest = keys[Int(event.key.rawValue)].commands.newest.isNumber(event.number)
-    if keepsReplaced, event.phase == .superseded { keepLost(event) }
+    if event.phase == .superseded, replaced.keepsStored {
+      let lost = keys[Int(event.key.rawValue)].commands.inFlight
+      if lost.isNumber(event.number) { replaced.keepLost(lost, of: event.key, plan) }
+    }
     guard let sequence = keys[Int(event.key.rawValue)].commands.remove(event.number) else {
       return nil
     }
-    if keepsReplaced, isNewest { replaced[event.key] = nil }
+    if isNewest { replaced.forget(event.key) }
     return plan.ended(
       number(of: event.key, in: registry),
       sequence,
@@ -203,7 +196,7 @@ package struct JournalRows {
   /// Forgets what the journal has of a key: another process has it.
   mutating func forget(_ key: KeyIndex) {
     keys[Int(key.rawValue)].commands = DurableCommands()
-    replaced[key] = nil
+    replaced.forget(key)
     if let number = keys[Int(key.rawValue)].number { plan.forget(number) }
   }
 
@@ -240,8 +233,18 @@ package struct JournalRows {
 
   /// Whether a crash would send a value of `key` that is older than `sequence`.
   func holdsOlder(_ key: KeyIndex, than sequence: UInt64, at now: Moment) -> Bool {
-    guard let number = keys[Int(key.rawValue)].number else { return false }
-    return plan.holdsOlder(number, than: sequence, at: now)
+    holdsOlder(Rival(key: key), than: sequence, at: now)
+  }
+
+  /// Whether a crash would send a value of a key that is older than `sequence`.
+  func holdsOlder(_ rival: Rival, than sequence: UInt64, at now: Moment) -> Bool {
+    guard let number = keys[Int(rival.key.rawValue)].number else { return false }
+    return plan.holdsOlder(number, than: sequence, isUrgentOnly: rival.isUrgentOnly, at: now)
+  }
+
+  /// Whether a key has an urgent command up to a sequence number that the broker has not acknowledged.
+  func hasUrgentCommand(_ key: KeyIndex, through sequence: UInt64) -> Bool {
+    keys[Int(key.rawValue)].commands.hasUrgent(through: sequence)
   }
 
   /// When the key's row on the disk expires.
@@ -251,15 +254,15 @@ package struct JournalRows {
 
   /// Drops a stored value that was not resumed yet, up to a sequence number.
   mutating func discardUnresumed(
-    _ key: KeyIndex,
+    _ rival: Rival,
     through sequence: UInt64,
     in registry: Registry,
     at now: Moment
   ) {
     // A file that has not been read may hold any key.
-    let known = keys[Int(key.rawValue)].number
-    guard let number = plan.isLoaded ? known : number(of: key, in: registry) else { return }
-    plan.discardUnresumed(number, through: sequence, at: now)
+    let known = keys[Int(rival.key.rawValue)].number
+    guard let number = plan.isLoaded ? known : number(of: rival.key, in: registry) else { return }
+    plan.discardUnresumed(number, through: sequence, isUrgentOnly: rival.isUrgentOnly, at: now)
   }
 
   /// Whether the disk has the key's newest value.

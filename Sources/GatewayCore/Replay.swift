@@ -169,11 +169,11 @@ struct Replay {
     let property = registry.definition(of: key).property
     let value = try property.value(from: stored.value)
     let isUrgent = property.urgent.contains(value)
-    let others = commands.keysEnded(by: key, isUrgent: isUrgent)
+    let others = commands.rivals(of: key, value, isUrgent: isUrgent, isAccepted: false)
     var older: [KeyIndex] = []
-    for other in others where rows.newestSequence(of: other) < entry.sequence {
+    for other in others where rows.newestSequence(of: other.key) < entry.sequence {
       // Momentary commands are never stored: they are newer than anything that is.
-      if !commands.dispatcher.isAction(other) { older.append(other) }
+      if !commands.dispatcher.isAction(other.key) { older.append(other.key) }
     }
     let number = commands.resume(
       value,

@@ -8,26 +8,27 @@ import LastOut
 
 /// Decides which key must not be sent yet.
 ///
-/// A key is withheld while a crash would send an older value after its newest one, or a value that
-/// its newest command ends (`ends:`, `excludes:`). An urgent command waits for that at most
-/// ``patience``.
+/// A key is withheld while a crash would send an older value after its newest one, or an older value
+/// of another key of which either ends the other (`ends:`, `excludes:`). An urgent command waits for
+/// that at most ``patience``.
 struct WithheldKeys {
   /// The newest command of a key, and what must leave the disk before it.
   struct Command {
     let key: KeyIndex
     /// The number of its value in the journal; `nil` for an action, which has none.
     let sequence: UInt64?
-    /// Keys whose rows it ends.
-    let others: [KeyIndex]
-    /// It ends those rows up to this sequence number.
+    /// Keys whose rows must not follow it.
+    let others: [Rival]
+    /// That concerns those rows up to this sequence number.
     let ended: UInt64
     /// Its number in the state machine if it is urgent, else `nil`.
     let urgentNumber: UInt64?
   }
 
-  /// A row on disk of another key, which a command ends and which must be gone before it is sent.
+  /// A row of another key that must be gone, and must not be written any more, before a command is
+  /// sent.
   private struct Barrier {
-    let key: KeyIndex
+    let rival: Rival
     /// Rows up to this sequence number.
     let sequence: UInt64
   }
@@ -51,6 +52,8 @@ struct WithheldKeys {
   private var keys: LazyArray<Key>
   /// Keys of which a crash would send something that their newest command must not be followed by.
   private(set) var behind: [KeyIndex] = []
+  /// The other keys whose rows they wait for.
+  private var barring: Set<KeyIndex> = []
   /// Something happened that may release one of them.
   private var mayRelease = false
   /// When the first row that withholds one of them expires.
@@ -72,12 +75,18 @@ struct WithheldKeys {
   /// Whether the key's newest command waits for rows of other keys to be removed.
   func hasBarriers(_ key: KeyIndex) -> Bool { !keys[Int(key.rawValue)].barriers.isEmpty }
 
+  /// Whether a command of another key waits for the key's row to be removed.
+  func isBarrier(_ key: KeyIndex) -> Bool { !barring.isEmpty && barring.contains(key) }
+
+  /// Whether a key that is withheld may be sent all the same, because nothing can be written.
+  func isOpen(_ key: KeyIndex) -> Bool { keys[Int(key.rawValue)].isOpen }
+
   /// Whether `number` is the key's newest urgent command, which waits to be sent.
   func isUrgent(_ number: UInt64, of key: KeyIndex) -> Bool {
     keys[Int(key.rawValue)].urgentNumber == number
   }
 
-  /// The keys withheld for a row of another key, which their newest command ends.
+  /// The keys withheld for a row of another key.
   var barred: [KeyIndex] {
     behind.filter { hasBarriers($0) && keys[Int($0.rawValue)].urgentNumber == 0 }
   }
@@ -94,12 +103,13 @@ struct WithheldKeys {
   ) {
     let key = command.key
     let place = Int(key.rawValue)
-    for other in command.others {
-      rows.discardUnresumed(other, through: command.ended, in: commands.registry, at: now)
-      let barrier = Barrier(key: other, sequence: command.ended)
+    for rival in command.others {
+      rows.discardUnresumed(rival, through: command.ended, in: commands.registry, at: now)
+      let barrier = Barrier(rival: rival, sequence: command.ended)
       guard Self.stands(barrier, rows, at: now) else { continue }
-      keys[place].barriers.removeAll { $0.key == other }
+      keys[place].barriers.removeAll { $0.rival == rival }
       keys[place].barriers.append(barrier)
+      barring.insert(rival.key)
     }
     guard !mayLeave(key, newest: command.sequence, rows, at: now) else { return }
     if let number = command.urgentNumber { wait(key, for: number, at: now) }
@@ -107,6 +117,7 @@ struct WithheldKeys {
     recordExpiry(of: key, rows)
     if !keys[place].isBehind { behind.append(key) }
     keys[place].isBehind = true
+    keys[place].isOpen = false
     withhold(key, in: &commands, at: now)
   }
 
@@ -158,17 +169,25 @@ struct WithheldKeys {
     return true
   }
 
-  /// Whether a crash would send the row that a barrier names.
+  /// Whether a crash would send the row that a barrier names, now or after the next commit.
   private static func stands(
     _ barrier: Barrier,
     _ rows: borrowing JournalRows,
     at now: Moment
   ) -> Bool {
-    rows.holdsOlder(barrier.key, than: barrier.sequence + 1, at: now)
+    rows.holdsOlder(barrier.rival, than: barrier.sequence + 1, at: now)
+      || hasCommand(barrier, rows)
+  }
+
+  /// Whether the row that a barrier names is that of a command that has not ended: what a command ends
+  /// has ended, but what would end it is still sent first.
+  private static func hasCommand(_ barrier: Barrier, _ rows: borrowing JournalRows) -> Bool {
+    barrier.rival.isUrgentOnly
+      && rows.hasUrgentCommand(barrier.rival.key, through: barrier.sequence)
   }
 
   private mutating func recordExpiry(of key: KeyIndex, _ rows: borrowing JournalRows) {
-    for row in [key] + keys[Int(key.rawValue)].barriers.map(\.key) {
+    for row in [key] + keys[Int(key.rawValue)].barriers.map(\.rival.key) {
       guard let expiry = rows.expiry(of: row) else { continue }
       nextExpiry = min(nextExpiry ?? expiry, expiry)
     }
@@ -189,7 +208,8 @@ struct WithheldKeys {
 
   /// A command of the key was sent or has ended.
   mutating func commandFinished(_ key: KeyIndex, _ rows: borrowing JournalRows) {
-    if keys[Int(key.rawValue)].isBehind, !rows.isNewestWaiting(key) { mayRelease = true }
+    let mayLeave = keys[Int(key.rawValue)].isBehind && !rows.isNewestWaiting(key)
+    if mayLeave || isBarrier(key) { mayRelease = true }
   }
 
   /// Releases the keys that may be sent.
@@ -211,6 +231,7 @@ struct WithheldKeys {
     mayRelease = false
     nextExpiry = nil
     patienceEnds = nil
+    barring = []
     var exposed: [KeyIndex] = []
     var kept: [KeyIndex] = []
     for key in behind {
@@ -220,6 +241,7 @@ struct WithheldKeys {
         continue
       }
       kept.append(key)
+      for barrier in keys[Int(key.rawValue)].barriers { barring.insert(barrier.rival.key) }
       recordExpiry(of: key, rows)
       exposed += stopWaiting(key, rows, in: &commands, at: now)
       if let end = keys[Int(key.rawValue)].patienceEnds {
@@ -254,20 +276,18 @@ struct WithheldKeys {
   ) -> [KeyIndex] {
     let place = Int(key.rawValue)
     let hasFault = rows.plan.fault != nil
-    if keys[place].isOpen, !hasFault {
+    let wasOpen = keys[place].isOpen
+    if wasOpen, !hasFault, keys[place].urgentNumber != 0 {
       // The disk works again: it is worth waiting for.
-      keys[place].isOpen = false
-      if keys[place].urgentNumber != 0 {
-        keys[place].patienceEnds = now.advanced(by: Self.patience)
-      }
-      withhold(key, in: &commands, at: now)
+      keys[place].patienceEnds = now.advanced(by: Self.patience)
     }
     let isImpatient = keys[place].patienceEnds.map { $0 <= now || hasFault } ?? false
     if isImpatient { keys[place].patienceEnds = nil }
-    if hasFault {
-      keys[place].isOpen = true
+    let isOpen = hasFault && !keys[place].barriers.contains { Self.hasCommand($0, rows) }
+    keys[place].isOpen = isOpen
+    if isOpen {
       commands.release(key)
-    } else if isImpatient {
+    } else if isImpatient || wasOpen {
       withhold(key, in: &commands, at: now)
     }
     return isImpatient ? rowsAhead(of: key, rows, at: now) : []
@@ -281,7 +301,7 @@ struct WithheldKeys {
   ) -> [KeyIndex] {
     var found: [KeyIndex] = []
     for barrier in keys[Int(key.rawValue)].barriers where Self.stands(barrier, rows, at: now) {
-      found.append(barrier.key)
+      found.append(barrier.rival.key)
     }
     if let newest = rows.waiting(key), rows.holdsOlder(key, than: newest, at: now) {
       found.append(key)

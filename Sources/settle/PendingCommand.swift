@@ -10,7 +10,8 @@ struct PendingCommand: PatternCommand {
   static let summary = "Show pending values, and what each waits for."
   static let discussion = """
     A value waits until its key is quiet, for its lane, for the previous command of its \
-    key (in_flight), or for an offline broker or device (offline).
+    key (in_flight), or for an offline broker or device (offline). For a moment after a connection \
+    to the broker, the device's availability is not known yet (unknown).
 
     In a pipe the columns are separated by tabs: key, value, changes collapsed, what it waits for, \
     milliseconds until it is sent; "-" means none. Of an action several commands may wait: the value \

@@ -67,6 +67,7 @@ final class SimulatedMember {
     core.isWatched = true
     core.openStore(JournalPlan(contents: JournalContents()), path: "cluster", isShared: true)
     core.connectionChanged(isUp: true, at: now)
+    core.retainedMessagesCompleted(at: now)
     for device in world.registry.devices.indices { setOnline(false, device) }
     world.time.plan(within: 1...50) { [self] in receive { self.readAll() } }
   }

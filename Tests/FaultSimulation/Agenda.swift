@@ -26,6 +26,8 @@ struct Agenda {
     /// The gateway detects the loss of its connection.
     case cut(generation: Int)
     case reconnection(generation: Int)
+    /// What the gateway has sent to itself comes back, behind what the broker retains.
+    case marker(generation: Int)
     case power(device: Int, isOn: Bool)
     /// The reply to a routed message reaches the gateway, if the gateway was not restarted.
     case routeAnswer(UInt64, RouteMachine.Outcome, life: Int)

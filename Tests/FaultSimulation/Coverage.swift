@@ -31,6 +31,8 @@ package struct Coverage: CustomStringConvertible, Sendable {
     case sleeps
     case diskFaults
     case unkept
+    /// Urgent values that were back after what replaced them was rejected.
+    case restored
     case expiredAtStart
     case withheld
     case reloads

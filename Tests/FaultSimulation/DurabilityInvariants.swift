@@ -66,6 +66,8 @@ struct DurabilityInvariants {
   /// The keys whose values a value of each key ends: when urgent, and always.
   private var ends: [[KeyIndex]] = []
   private var excludes: [[KeyIndex]] = []
+  /// The keys whose urgent values end a value of each key.
+  private var endedBy: [[KeyIndex]] = []
   /// Urgent actions and their orders, by number; an action has no row of its own.
   private var actions: [UInt64: Action] = [:]
   /// Urgent commands that wait to be sent, by number.
@@ -76,17 +78,22 @@ struct DurabilityInvariants {
   private var isUnread = false
   /// The newest command that was sent and ends values of the key.
   private var newestEnding: [UInt64]
+  /// The newest command that was sent and that an urgent value of the key would end.
+  private var newestEndable: [UInt64]
 
   init(_ registry: Registry) {
     newestSent = Array(repeating: 0, count: registry.properties.count)
     newestEnding = newestSent
+    newestEndable = newestSent
     for (place, entry) in registry.properties.enumerated() {
       var ended: [KeyIndex] = []
       var excluded: [KeyIndex] = []
+      var endings: [KeyIndex] = []
       for (number, other) in registry.properties.enumerated()
       where other.device == entry.device && number != place {
         let key = KeyIndex(Int32(number))
         if entry.property.ends.contains(other.property.id) { ended.append(key) }
+        if other.property.ends.contains(entry.property.id) { endings.append(key) }
         if entry.property.excludes.contains(other.property.id)
           || other.property.excludes.contains(entry.property.id)
         {
@@ -95,6 +102,7 @@ struct DurabilityInvariants {
       }
       ends.append(ended)
       excludes.append(excluded)
+      endedBy.append(endings)
     }
   }
 
@@ -125,15 +133,20 @@ struct DurabilityInvariants {
     endStored(by: survivor.key, isUrgent: survivor.isUrgent)
   }
 
-  /// A command ends values of other keys that a restart found and has not replayed yet.
+  /// A command ends values of other keys that a restart found and has not replayed yet: those that it
+  /// ends, and the urgent ones that would end it.
   private mutating func endStored(by key: KeyIndex, isUrgent: Bool) {
-    for other in endedKeys(by: key, isUrgent: isUrgent) {
-      owed[other] = nil
-      for (order, value) in known where value.isFound && value.survivor.key == other {
-        known[order]?.isFound = false
-        known[order]?.isRevoked = true
-      }
+    let ended = endedKeys(by: key, isUrgent: isUrgent)
+    for (order, value) in known
+    where value.isFound && ended.contains(value.survivor.key)
+      || value.isFound && value.survivor.isUrgent
+        && endedBy[Int(key.rawValue)].contains(value.survivor.key)
+    {
+      owed[value.survivor.key] = nil
+      known[order]?.isFound = false
+      known[order]?.isRevoked = true
     }
+    for other in ended { owed[other] = nil }
   }
 
   /// Records an accepted action, which ends values of other keys and has no row.
@@ -264,9 +277,7 @@ struct DurabilityInvariants {
     waiting[number] = nil
     if let action = actions.removeValue(forKey: number) {
       if isUnread || action.isUrgent && hasWaited { return nil }
-      for other in endedKeys(by: action.key, isUrgent: action.isUrgent) {
-        newestEnding[Int(other.rawValue)] = max(newestEnding[Int(other.rawValue)], action.order)
-      }
+      hasLeft(action.key, isUrgent: action.isUrgent, order: action.order)
       return nil
     }
     guard let order = orders[number], let value = known[order] else { return nil }
@@ -280,15 +291,41 @@ struct DurabilityInvariants {
     if isUnread || value.survivor.isUrgent && hasWaited { known[order]?.isExempt = true }
     if known[order]?.isExempt == false {
       newestSent[place] = order
-      for other in endedKeys(by: value.survivor.key, isUrgent: value.survivor.isUrgent) {
-        newestEnding[Int(other.rawValue)] = max(newestEnding[Int(other.rawValue)], order)
-      }
+      hasLeft(value.survivor.key, isUrgent: value.survivor.isUrgent, order: order)
     }
     return nil
   }
 
+  /// A command was sent, which nothing older may follow of the keys that it ends and of those whose
+  /// urgent values end it.
+  private mutating func hasLeft(_ key: KeyIndex, isUrgent: Bool, order: UInt64) {
+    for other in endedKeys(by: key, isUrgent: isUrgent) {
+      newestEnding[Int(other.rawValue)] = max(newestEnding[Int(other.rawValue)], order)
+    }
+    for other in endedBy[Int(key.rawValue)] {
+      newestEndable[Int(other.rawValue)] = max(newestEndable[Int(other.rawValue)], order)
+    }
+  }
+
   private func endedKeys(by key: KeyIndex, isUrgent: Bool) -> [KeyIndex] {
     (isUrgent ? ends[Int(key.rawValue)] : []) + excludes[Int(key.rawValue)]
+  }
+
+  /// Whether somebody waits to be told that a command was accepted.
+  func isUntold(_ number: UInt64) -> Bool { unemitted[number]?.first == .accepted }
+
+  /// Records that an urgent command comes back under another number: what replaced it was rejected,
+  /// before anybody was told that it was replaced.
+  mutating func restored(_ number: UInt64, as newNumber: UInt64, at now: Moment) -> Survivor? {
+    if unemitted[number]?.last == .superseded { unemitted[number]?.removeLast() }
+    if unemitted[number]?.isEmpty == true { unemitted[number] = nil }
+    guard let order = orders[number], let value = known[order] else { return nil }
+    known[order]?.isOpen = true
+    known[order]?.isRevoked = false
+    known[order]?.successor = nil
+    orders[newNumber] = order
+    waits(value.survivor.key, newNumber, at: now)
+    return value.survivor
   }
 
   // MARK: - Crashes
@@ -330,6 +367,10 @@ struct DurabilityInvariants {
       if isLive, row.order < newestEnding[place] {
         return "a crash would send value \(row.order) of key \(place) after the command "
           + "\(newestEnding[place]) that ended it"
+      }
+      if isLive, value.survivor.isUrgent, row.order < newestEndable[place] {
+        return "a crash would send the urgent value \(row.order) of key \(place) after "
+          + "\(newestEndable[place]), which it would end"
       }
       guard !value.isOpen, !value.isFound else { continue }
       if isIdle { return "value \(row.order) of key \(place) would stay on the disk for ever" }

@@ -19,6 +19,8 @@ struct KeyModel {
     var attempt = 1
     var retries = 0
     var isUrgent = false
+    /// Whether it is a command under a new number.
+    var isReplayed = false
     /// The group's command that it is a part of.
     var group: Model.GroupTag?
     /// The order of the value of an earlier process that it resumes.
@@ -77,6 +79,10 @@ struct KeyModel {
   var ready: Entry?
   /// The actions that wait behind it, in order.
   var behind: [Entry] = []
+  /// The first value that was accepted since an urgent one is ready.
+  var heir: UInt64?
+  /// The urgent value that newer ones have replaced before it was sent, and the first of those.
+  var overridden: (entry: Entry, heir: UInt64)?
   var flight: Flight?
   var held: [Held] = []
   var heldUntil = Moment.zero

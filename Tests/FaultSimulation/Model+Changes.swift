@@ -149,6 +149,9 @@ extension Model {
       entry.collapsed = replaced.collapsed + 1
     }
     keys[place].queued = entry
+    if keys[place].ready?.isUrgent == true, keys[place].heir == nil {
+      keys[place].heir = entry.number
+    }
     dropRepetition(place, reason: "newer value")
     dropExcluded(by: place)
     if keys[place].isLeadingHeld || isFirst && policy.leading { keys[place].due = now }
@@ -195,6 +198,7 @@ extension Model {
     var hasEnded = endHeld(place, as: phase, reason: reason)
     keys[place].isBurstOpen = false
     keys[place].isLeadingHeld = false
+    if !exceptUrgent { keys[place].overridden = nil }
     if let queued = keys[place].queued {
       keys[place].queued = nil
       hasEnded = true

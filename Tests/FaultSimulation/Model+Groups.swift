@@ -127,7 +127,7 @@ extension Model {
         guard ready.value == value, ready.attempt == 1, key.lane == lane else { return nil }
         if isInLane(place) {
           carried.append(place)
-        } else if key.isSending || devices[key.device].isOnline
+        } else if key.isSending || devices[key.device].isOnline && !awaitsRetained(place)
           || key.isWithheld && !(ready.isUrgent && key.isUrgentDue)
         {
           return nil

@@ -46,6 +46,7 @@ extension Model {
         caller: 0,
         transition: survivor.transition,
         isUrgent: isUrgent,
+        isReplayed: true,
         resumedOrder: survivor.order
       ),
       place
@@ -87,5 +88,22 @@ extension Model {
   /// Refuses the waiting value of a key, unless it is urgent.
   mutating func refuseWaiting(_ key: KeyIndex, reason: String) {
     endWaiting(Int(key.rawValue), as: .rejected, reason: reason, exceptUrgent: true)
+    keys[Int(key.rawValue)].heir = nil
+  }
+
+  /// Lets an urgent value wait again, because those that replaced it were rejected; returns its numbers
+  /// before and now.
+  mutating func restoreUrgent(_ key: KeyIndex) -> (before: UInt64, now: UInt64)? {
+    let place = Int(key.rawValue)
+    guard var entry = keys[place].overridden?.entry else { return nil }
+    let before = entry.number
+    lastNumber += 1
+    entry.number = lastNumber
+    entry.collapsed = 0
+    entry.isReplayed = true
+    keys[place].newest = entry.number
+    keys[place].phase = .accepted
+    makeReady(entry, place)
+    return (before, entry.number)
   }
 }

@@ -15,6 +15,8 @@ extension Model {
     keys[place].turns.reported(wire)
     devices[keys[place].device].mayRetry = true
     stateKnown(place)
+    heardKeys.insert(place)
+    if retainedBy != nil { lanes.interrupted(device: keys[place].device) }
     guard let value = keys[place].property.value(fromWire: wire) else { return }
     let before = keys[place].actual
     let isNew = before != value
@@ -116,14 +118,24 @@ extension Model {
 
   mutating func connection(isUp: Bool, at now: Moment) {
     isConnected = isUp
+    retainedBy = isUp ? now.advanced(by: .seconds(2)) : nil
+    heardKeys = []
+    for device in devices.indices { devices[device].heard = [] }
     renewRequests(at: now)
     for place in places { failIfActionIsOffline(place) }
   }
 
   mutating func availability(ofDevice device: Int, source: Int, isOnline: Bool) {
     devices[device].sources[source] = isOnline
+    devices[device].heard.insert(source)
     lanes.interrupted(device: device)
     for place in places where keys[place].device == device { failIfActionIsOffline(place) }
+  }
+
+  /// The broker has sent what it retains.
+  mutating func retainedCompleted() {
+    retainedBy = nil
+    for device in devices.indices { lanes.interrupted(device: device) }
   }
 
   // MARK: - Time
@@ -139,7 +151,9 @@ extension Model {
   func deadlines(of place: Int) -> [(at: Moment, kind: Deadline)] {
     var found: [(at: Moment, kind: Deadline)] = []
     let key = keys[place]
-    if let ready = key.ready, !isOnline(place) { found.append((ready.expiresAt, .expiry)) }
+    if let ready = key.ready, !isOnline(place) || awaitsRetained(place) {
+      found.append((ready.expiresAt, .expiry))
+    }
     if let by = key.flight?.confirmBy { found.append((by, .confirmation)) }
     if let at = key.restsAt { found.append((at, .rest)) }
     if !key.held.isEmpty { found.append((key.heldUntil, .held)) }
@@ -152,13 +166,22 @@ extension Model {
     for place in places where keys[place].queued != nil && keys[place].due <= now {
       settle(place, at: now)
     }
-    while let next = nextDue(at: now, emitted: emitted) { passed(next.kind, next.place, at: now) }
+    while true {
+      let next = nextDue(at: now, emitted: emitted)
+      if let end = retainedBy, end <= now, next.map({ $0.at > end }) ?? true {
+        retainedCompleted()
+      } else if let next {
+        passed(next.kind, next.place, at: now)
+      } else {
+        return
+      }
+    }
   }
 
   private func nextDue(
     at now: Moment,
     emitted: [CommandEvent]
-  ) -> (place: Int, kind: Deadline)? {
+  ) -> (at: Moment, place: Int, kind: Deadline)? {
     var best: (at: Moment, rank: Int, place: Int, kind: Deadline)?
     for place in places {
       for deadline in deadlines(of: place) where deadline.at <= now {
@@ -167,7 +190,7 @@ extension Model {
         best = (deadline.at, rank, place, deadline.kind)
       }
     }
-    return best.map { ($0.place, $0.kind) }
+    return best.map { ($0.at, $0.place, $0.kind) }
   }
 
   /// The position of the end of a key's command among the emitted events; a repeated command has no
@@ -183,9 +206,11 @@ extension Model {
   private mutating func passed(_ kind: Deadline, _ place: Int, at now: Moment) {
     switch kind {
     case .expiry:
-      guard let ready = keys[place].ready else { return }
-      keys[place].ready = nil
-      emit(.expired, ready, place, reason: offlineReason)
+      let isUnknown = isOnline(place)
+      guard let ready = keys[place].takeReady() else { return }
+      keys[place].overridden = nil
+      let reason = isUnknown ? "the device's availability is not known yet" : offlineReason
+      emit(.expired, ready, place, reason: reason)
     case .confirmation: unconfirmed(place)
     case .rest: rest(place, at: now)
     case .held:

@@ -22,10 +22,12 @@ extension Model {
     if let older = keys[place].ready {
       emit(.superseded, older, place, reason: "newer value")
       run.collapsed += older.collapsed + 1
+      if older.isUrgent, let heir = keys[place].heir { keys[place].overridden = (older, heir) }
     }
     if isKnown {
       if keys[place].ready != nil { lanes.interrupted(device: keys[place].device) }
       keys[place].ready = nil
+      keys[place].overridden = nil
       emit(.unchanged, run, place)
     } else {
       makeReady(run, place)
@@ -37,6 +39,8 @@ extension Model {
       keys[place].behind.append(entry)
     } else {
       keys[place].ready = entry
+      keys[place].heir = nil
+      if entry.isUrgent { keys[place].overridden = nil }
     }
     failIfActionIsOffline(place)
   }
@@ -60,6 +64,7 @@ extension Model {
       return "is said to be unchanged, but has to leave"
     }
     keys[place].ready = nil
+    keys[place].overridden = nil
     unnecessaryParts[place] = ready.group
     lanes.interrupted(device: keys[place].device)
     emit(.unchanged, ready, place)
@@ -182,7 +187,7 @@ extension Model {
         continue
       }
       guard keys[place].hasNewer, !keys[place].isSending, !keys[place].isAction,
-        !keys[place].isWithheld, !waitsForGroup(place), !mustWait(place),
+        !keys[place].isWithheld, !awaitsRetained(place), !waitsForGroup(place), !mustWait(place),
         keys[place].property.command.topic == road.topic
       else { continue }
       flush(place, at: now)
@@ -250,6 +255,7 @@ extension Model {
       if keys[other].flight?.entry.isUrgent == true { keys[other].flight?.isOvertaken = true }
     }
     keys[place].flight = KeyModel.Flight(entry: entry, confirmBy: nil, grace: grace)
+    keys[place].overridden = nil
     emit(.sending, entry, place)
   }
 

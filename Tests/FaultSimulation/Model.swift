@@ -27,6 +27,8 @@ struct Model {
 
   struct DeviceModel {
     var sources: [Bool]
+    /// The sources that have reported since the connection was made.
+    var heard: Set<Int> = []
     var mayRetry = true
 
     var isOnline: Bool { !sources.contains(false) }
@@ -49,6 +51,10 @@ struct Model {
   var lanes: LaneMeter
   var requests: RequestModel
   var isConnected = false
+  /// When the broker counts as having sent what it retains; `nil` once it has.
+  var retainedBy: Moment?
+  /// The keys that were reported since the connection was made.
+  var heardKeys: Set<Int> = []
   var isClosing = false
   /// How often a device came to rest elsewhere than where it was asked to.
   var restsElsewhere = 0
@@ -138,6 +144,16 @@ struct Model {
 
   func isOnline(_ place: Int) -> Bool { isConnected && devices[keys[place].device].isOnline }
 
+  /// Whether a value waits for what the broker retains of its device.
+  func awaitsRetained(_ place: Int) -> Bool {
+    guard retainedBy != nil else { return false }
+    let device = devices[keys[place].device]
+    let isUnknown = device.heard.count < device.sources.count
+    guard let ready = keys[place].ready else { return isUnknown }
+    let isUnheard = keys[place].property.state != nil && !heardKeys.contains(place)
+    return ready.isReplayed ? isUnknown || isUnheard : isUnknown && !ready.isUrgent
+  }
+
   var offlineReason: String {
     isConnected ? "the device is offline" : "the broker is not connected"
   }
@@ -149,7 +165,7 @@ struct Model {
   /// Whether key and device allow a value to be sent; only its lane can delay it.
   func isInLane(_ place: Int) -> Bool {
     guard let ready = keys[place].ready, devices[keys[place].device].isOnline,
-      !keys[place].isSending, !mustWait(place)
+      !keys[place].isSending, !awaitsRetained(place), !mustWait(place)
     else { return false }
     guard keys[place].isWithheld else { return true }
     // A value that was sent once may be repeated: the disk no longer delays it.
@@ -182,6 +198,7 @@ struct Model {
 
   var isDrained: Bool {
     sendingCount == 0 && queuedCount == 0 && !places.contains { isInLane($0) }
+      && (retainedBy == nil || readyCount == 0)
   }
 
   /// Whether the device is known to have `value` already.
@@ -214,12 +231,13 @@ struct Model {
     }
     guard let ready = key.ready else { return nil }
     let isOffline = !isOnline(place)
+    let isUnknown = !isOffline && awaitsRetained(place)
     return PendingAnswer(
       value: ready.value,
       collapsed: ready.collapsed,
       count: 1 + key.behind.count,
-      waits: isOffline ? .offline : key.isSending ? .inFlight : .lane,
-      due: isOffline ? ready.expiresAt : nil
+      waits: isOffline ? .offline : isUnknown ? .unknown : key.isSending ? .inFlight : .lane,
+      due: isOffline || isUnknown ? ready.expiresAt : nil
     )
   }
 
@@ -242,6 +260,7 @@ struct Model {
       }
     }
     for moment in requestDeadlines(after: now) { consider(moment) }
+    if let retainedBy { consider(retainedBy) }
     for moment in lanes.windows.deadlines(withRequests: isConnected && !isClosing) {
       consider(moment)
     }

@@ -48,7 +48,8 @@ extension SimulatedLife {
     if isTraced { log("  decided \(ExpectedEvent(event)), value \(acceptedCount)") }
     count(event)
     if isJournalled, recordOutcomeOfDisk(event) { return }
-    let isOnline = model.isOnline(Int(event.key.rawValue))
+    let place = Int(event.key.rawValue)
+    let isOnline = model.isOnline(place) && !model.awaitsRetained(place)
     let property = registry[event.key].property
     if event.phase == .accepted { acceptedCount += 1 }
     if model.isWatched || isJournalled || event.origin != nil,

@@ -79,9 +79,32 @@ extension SimulatedLife {
     {
       if !disk.isFailing { fail("a value is rejected by a disk that works") }
       model.refuseWaiting(event.key, reason: event.reason ?? "")
+      restoreUrgent(event.key)
     }
     remember(event)
     return false
+  }
+
+  /// Follows an urgent value that is back: what replaced it was rejected, before anybody was told that it
+  /// had been accepted.
+  private func restoreUrgent(_ key: KeyIndex) {
+    let place = Int(key.rawValue)
+    guard let overridden = model.keys[place].overridden, overridden.entry.expiresAt > now else {
+      return
+    }
+    let isBack =
+      core.commands.isUrgentWaiting(key)
+      || core.commands.isInFlight(key) && !model.keys[place].isSending
+    guard isBack else {
+      guard invariants.isUntold(overridden.heir) else { return }
+      return fail("an urgent value of \(name(key)) is not sent, and what replaced it was rejected")
+    }
+    seen[.restored] += 1
+    guard let numbers = model.restoreUrgent(key),
+      let survivor = invariants.restored(numbers.before, as: numbers.now, at: now)
+    else { return fail("\(name(key)) restores a value that nobody set") }
+    ledger.resumed(survivor, as: numbers.now)
+    if overridden.entry.caller != 0 { ledger.expectsFinal(overridden.entry.caller, ttl: nil) }
   }
 
   /// Records an event in the durability invariants.

@@ -30,6 +30,7 @@ extension SimulatedLife {
       deliverAvailability(device, source)
     case .cut(let generation): if generation == world.generation { cut() }
     case .reconnection(let generation): if generation == world.generation { reconnect() }
+    case .marker(let generation): if generation == world.generation { deliverMarker() }
     case .power(let device, let isOn): power(device, isOn: isOn)
     case .routeAnswer(let number, let outcome, let life):
       if life == seen[.restarts] { answerRoute(number, outcome) }
@@ -263,6 +264,20 @@ extension SimulatedLife {
     for place in world.retained.indices where isFaultFree || random.chance(90) {
       agenda.plan(.retainedReport(KeyIndex(Int32(place))), at: after(0...40))
     }
+    if isFaultFree || random.chance(85) {
+      agenda.plan(.marker(generation: world.generation), at: after(0...80))
+    }
+  }
+
+  /// A broker may send retained messages after the marker.
+  private func deliverMarker() {
+    guard model.isConnected, !world.isHalfOpen else { return }
+    wake()
+    guard breach == nil else { return }
+    if isTraced { log("the broker has sent what it retains") }
+    core.retainedMessagesCompleted(at: now)
+    if model.retainedBy != nil { model.retainedCompleted() }
+    compareEvents("after the retained messages")
   }
 
   // MARK: - Devices

@@ -20,6 +20,10 @@ struct CoreBench: ~Copyable {
   private var lastPublish: UInt64?
   /// The messages that the broker has not answered.
   private var unanswered: [UInt64] = []
+  /// What a start would find on the disk, by key.
+  private(set) var rows: [String: JournalEntry] = [:]
+  /// The commit in progress.
+  private var batch = JournalBatch()
 
   /// The boot of the process that stored the journal's entries, and of this one.
   static let boot = BootIdentifier(high: 1, low: 1)
@@ -35,13 +39,15 @@ struct CoreBench: ~Copyable {
   ///   - isShared: Whether the store is that of a cluster.
   ///   - devices: Instead of the blind, the light and the fan.
   ///   - lanes: The limits of their lanes.
+  ///   - hasRetained: Whether the broker has sent nothing yet of what it retains.
   init(
     isJournalled: Bool = true,
     entries: [JournalEntry] = [],
     fault: JournalFault? = nil,
     isShared: Bool = false,
     devices: [Device] = Self.devices,
-    lanes: [String: LaneLimits] = [:]
+    lanes: [String: LaneLimits] = [:],
+    hasRetained: Bool = false
   ) {
     var settings = GatewayCoreSettings()
     settings.commands.lanes = lanes
@@ -56,7 +62,13 @@ struct CoreBench: ~Copyable {
       core.openStore(plan, path: "journal.db", isShared: isShared)
     }
     core.isWatched = true
+    connect(hasRetained: hasRetained)
+  }
+
+  /// The connection is made; the broker sends what it retains now or, with `hasRetained`, later.
+  mutating func connect(hasRetained: Bool = false) {
     core.connectionChanged(isUp: true, at: now)
+    if !hasRetained { core.retainedMessagesCompleted(at: now) }
   }
 
   private static var devices: [Device] {
@@ -98,7 +110,34 @@ struct CoreBench: ~Copyable {
 
   mutating func pass(_ milliseconds: Int) { now = now.advanced(by: .milliseconds(milliseconds)) }
 
-  mutating func commitEnds() { core.pipeline.storeFinished(.done, at: now) }
+  /// The commit in progress ends: the disk has what it wrote.
+  mutating func commitEnds() {
+    for put in batch.puts { rows[put.key] = put }
+    for key in batch.removals { rows[key] = nil }
+    batch = JournalBatch()
+    core.pipeline.storeFinished(.done, at: now)
+  }
+
+  /// A bench of the next process after a crash at this moment.
+  func crashed(devices: [Device] = Self.devices, hasRetained: Bool = false) -> CoreBench {
+    let stamps = JournalStamps(
+      boot: Self.boot,
+      bootMilliseconds: 1000,
+      wallMilliseconds: Self.wallMilliseconds
+    )
+    let entries = rows.values.sorted { $0.sequence < $1.sequence }.map { row in
+      var entry = JournalEntry(
+        key: row.key,
+        sequence: row.sequence,
+        value: [],
+        origin: .stored(stamps),
+        ttl: row.ttl
+      )
+      entry.content = row.content
+      return entry
+    }
+    return CoreBench(entries: entries, devices: devices, hasRetained: hasRetained)
+  }
 
   /// The journal's file, which could not be opened so far, opens and holds `entries`.
   mutating func fileOpens(with entries: [JournalEntry]) {
@@ -120,7 +159,7 @@ struct CoreBench: ~Copyable {
   mutating func loseAll() {
     core.connectionChanged(isUp: false, at: now)
     finishAll(.lost)
-    core.connectionChanged(isUp: true, at: now)
+    connect()
   }
 
   private mutating func finishAll(_ outcome: CommandPublish.Outcome) {
@@ -145,6 +184,7 @@ struct CoreBench: ~Copyable {
         unanswered.append(publish.token)
       }
       if case .readClock = effect { core.pipeline.clockRead(clock) }
+      if case .write(.commit(let work)) = effect { batch = work }
     }
     return effects
   }

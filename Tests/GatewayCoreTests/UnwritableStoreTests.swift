@@ -96,6 +96,45 @@ import Values
   }
 
   @Test(arguments: [false, true])
+  func `a stop is sent that a value follows at once which cannot be kept`(isShared: Bool) throws {
+    var bench = try Self.benchInCommit(of: "fan/speed", isShared: isShared)
+    try bench.set("fan/speed", .number(0))
+    try bench.set("fan/speed", .number(20), skipsQuiet: true)
+    let effects = Self.fail(&bench)
+    #expect(effects.filter { $0.hasPrefix("publish") } == ["publish speed/set 0"])
+    #expect(effects.filter { $0 == "emit rejected fan/speed" }.count == 1)
+    #expect(!effects.contains("emit superseded fan/speed"))
+    #expect(effects.contains("emit sending fan/speed"))
+    bench.acknowledge()
+    #expect(bench.step().contains("emit sent fan/speed"))
+    bench.pass(60_000)
+    #expect(bench.published().filter { $0.hasPrefix("publish speed") }.isEmpty)
+  }
+
+  @Test(arguments: [false, true])
+  func `a stop does not come back for a value behind the durable one that replaced it`(
+    isShared: Bool
+  ) throws {
+    var bench = try Self.benchInCommit(of: "fan/speed", isShared: isShared)
+    try bench.set("fan/speed", .number(0))
+    try bench.set("fan/speed", .number(20))
+    bench.core.connectionChanged(isUp: false, at: bench.now)
+    let speed = try bench.core.registry.index(of: "fan/speed")
+    _ = bench.core.flush(speed, at: bench.now, source: "test")
+    bench.commitEnds()
+    try #require(bench.step().contains("write"))
+    bench.commitEnds()
+    #expect(bench.step().contains("emit superseded fan/speed"))
+    try bench.set("fan/speed", .number(30), skipsQuiet: true)
+    bench.pass(200)
+    try #require(bench.step().contains("write"))
+    _ = Self.fail(&bench)
+    bench.connect()
+    bench.pass(60_000)
+    #expect(!bench.published().contains("publish speed/set 0"))
+  }
+
+  @Test(arguments: [false, true])
   func `what is cancelled brings nothing back`(isShared: Bool) throws {
     var bench = try Self.benchInCommit(of: "fan/swing", isShared: isShared)
     let swing = try bench.core.registry.index(of: "fan/swing")

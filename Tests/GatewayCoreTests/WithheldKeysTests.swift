@@ -48,7 +48,7 @@ import Testing
       let command = WithheldKeys.Command(
         key: KeyIndex(key),
         sequence: sequence,
-        others: others.map { KeyIndex($0) },
+        others: others.map { Rival(key: KeyIndex($0)) },
         ended: rows.plan.sequence,
         urgentNumber: urgent
       )

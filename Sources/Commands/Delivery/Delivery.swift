@@ -3,6 +3,7 @@
 
 import Devices
 import JSON
+import LastOut
 import Values
 
 /// What one key's device has, and what becomes of the command that was sent to it.

@@ -156,8 +156,21 @@ extension CommandDispatcher {
   }
 
   /// The connection to the broker was made or ended.
-  package mutating func connectionChanged(isUp: Bool, at now: Moment) {
-    failOffline(sendQueue.connectionChanged(isUp: isUp, at: now), at: now)
+  ///
+  /// `hasRetained`: the broker sends what it retains of devices until ``retainedCompleted(at:)``, or for
+  /// two seconds; what depends on it waits.
+  package mutating func connectionChanged(
+    isUp: Bool,
+    hasRetained: Bool = false,
+    at now: Moment
+  ) {
+    let unable = sendQueue.connectionChanged(isUp: isUp, hasRetained: hasRetained, at: now)
+    failOffline(unable, at: now)
+  }
+
+  /// The broker has sent what it retains of devices.
+  package mutating func retainedCompleted(at now: Moment) {
+    failOffline(sendQueue.retainedCompleted(), at: now)
   }
 
   /// One of a device's availability sources reported.

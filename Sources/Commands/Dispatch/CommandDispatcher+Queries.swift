@@ -48,6 +48,7 @@ extension CommandDispatcher {
   /// Whether everything that can be sent was sent and answered.
   package var isDrained: Bool {
     sendQueue.unacknowledgedCount == 0 && queue.pendingCount == 0 && !sendQueue.hasReady
+      && (sendQueue.count == 0 || !sendQueue.retained.areMissing)
   }
 
   /// Whether anything is not acknowledged, what cannot be sent included; constant time.

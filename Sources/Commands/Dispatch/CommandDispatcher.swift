@@ -113,7 +113,7 @@ package struct CommandDispatcher: ~Copyable {
   var nextTimeout: Moment? {
     Moment.earlier(
       Moment.earlier(sendQueue.nextExpiry, deliveries.nextOverdue),
-      sendQueue.nextPresumption
+      Moment.earlier(sendQueue.nextPresumption, sendQueue.retained.deadline)
     )
   }
 
@@ -123,7 +123,12 @@ package struct CommandDispatcher: ~Copyable {
     if let key = sendQueue.popExpired(at: due) {
       // A key that gets its new definition has another deadline, or none.
       if migrate(key, at: now) { return true }
-      endWaitingCommand(of: key, as: .expired, reason: sendQueue.waitReason(of: key), at: now)
+      let reason = sendQueue.waitReason(of: key)
+      // Of an action, those behind it have times to live of their own.
+      if let command = sendQueue.remove(key) {
+        emit(.expired, of: command, reason: reason, for: key, at: now)
+        refreshTarget(key)
+      }
     } else if let key = deliveries.popOverdue(at: due) {
       migrate(key, at: now)
       if deliveries[key].awaitsConfirmation {
@@ -131,6 +136,8 @@ package struct CommandDispatcher: ~Copyable {
       } else {
         rest(key, at: due, now)
       }
+    } else if let end = sendQueue.retained.deadline, end <= due {
+      retainedCompleted(at: now)
     } else {
       return sendQueue.endPresumed(at: due)
     }

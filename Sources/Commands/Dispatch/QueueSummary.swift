@@ -18,7 +18,7 @@ package struct QueueSummary: Sendable {
 
   /// Values that wait for quiet.
   package var quiet = 0
-  /// Commands whose broker or device is offline.
+  /// Commands whose broker or device is offline, or not known to be online.
   package var offline = 0
   /// Commands whose device is asleep.
   package var asleep = 0
@@ -57,7 +57,7 @@ extension QueueSummary {
     let waiting = dispatcher.sendQueue.commandCount(key)
     if waiting > 0 {
       switch dispatcher.sendQueue.waits(key) {
-      case .offline: offline += waiting
+      case .offline, .unknown: offline += waiting
       case .asleep: asleep += waiting
       case .quiet, .lane, .inFlight: lanes[lane].waiting += waiting
       }

@@ -16,6 +16,8 @@ package struct PendingStatus: Sendable {
     case inFlight = "in_flight"
     /// The broker or the device.
     case offline
+    /// What the broker retains of the device: whether it is online is not known yet.
+    case unknown
     /// The next report of a device that sleeps.
     case asleep
   }
@@ -105,6 +107,10 @@ extension PendingStatus {
     collapsed = command.collapsed
     self.count = count
     self.waits = waits
-    due = waits == .offline || waits == .asleep ? command.change.expiresAt : nil
+    due =
+      switch waits {
+      case .offline, .unknown, .asleep: command.change.expiresAt
+      case .quiet, .lane, .inFlight: nil
+      }
   }
 }

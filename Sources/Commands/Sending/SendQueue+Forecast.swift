@@ -8,6 +8,7 @@ extension SendQueue {
   /// What the command of `key` waits for.
   func waits(_ key: KeyIndex) -> PendingStatus.Waiting {
     if !isOnline(key) { return .offline }
+    if awaitsRetained(key) { return .unknown }
     if isAsleep(key) { return .asleep }
     return awaitsAcknowledgement(key) ? .inFlight : .lane
   }

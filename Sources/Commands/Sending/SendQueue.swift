@@ -7,10 +7,10 @@ package import LastOut
 /// Commands that have settled and wait to be sent: one per key, and of an action several, in order.
 ///
 /// It decides which key is next, and which command has waited too long. A command waits in the lane
-/// of its device, unless something keeps it out: the broker or the device is offline, the broker has
-/// not acknowledged the key's previous command, an older command of a related key is to leave first,
-/// or the key is withheld. While the broker or the
-/// device is offline its time to live runs.
+/// of its device, unless something keeps it out: the broker or the device is offline, or that is not
+/// known yet, the broker has not acknowledged the key's previous command, an older command of a
+/// related key is to leave first, or the key is withheld. While the broker or the device keeps it out
+/// its time to live runs.
 package struct SendQueue {
   /// What keeps the command of one key out of its lane, beside an offline broker or device.
   private struct Hold {
@@ -44,6 +44,8 @@ package struct SendQueue {
   private var availability: AvailabilityTable
   var lanes: LaneTable
   private var sleepers = SleeperTable()
+  /// What the broker has not said yet.
+  private(set) var retained = RetainedReports()
   /// What devices are asked for.
   var requests: StateRequests
   /// When commands expire whose broker or device is offline.
@@ -100,6 +102,9 @@ package struct SendQueue {
   /// Whether commands of a key wait until its device reports itself.
   func isAsleep(_ key: KeyIndex) -> Bool { facts[key].sleeps && sleepers.isAsleep(key) }
 
+  /// Whether a key's device can be reached, and listens.
+  package func isReachable(_ key: KeyIndex) -> Bool { isOnline(key) && !isAsleep(key) }
+
   package func isDeviceOnline(_ device: Int) -> Bool { availability.isOnline(device) }
 
   /// Whether the broker has not acknowledged the key's previous command.
@@ -137,12 +142,33 @@ package struct SendQueue {
     for other in relations[key].behind { place(other) }
   }
 
-  /// Whether the command of `key` waits for its device alone, which is offline or asleep.
+  /// Whether the command of `key` waits for its device alone, which is offline or asleep, or not known
+  /// to be online.
   func waitsForDevice(_ key: KeyIndex) -> Bool {
     guard let command = commands[key], !holds[key].blocks(command), !isBehind(key) else {
       return false
     }
-    return !isDeviceOnline(facts[key].device) || isAsleep(key)
+    return !isDeviceOnline(facts[key].device) || isAsleep(key) || awaitsRetained(key)
+  }
+
+  /// Whether a command of `key` waits for what the broker retains of its device: its availability, and,
+  /// for a value of an earlier process, its state too.
+  ///
+  /// An urgent value of this process does not.
+  func awaitsRetained(_ key: KeyIndex) -> Bool {
+    guard retained.areMissing else { return false }
+    let isUnknown = awaitsAvailability(of: facts[key].device)
+    guard let command = commands[key] else { return isUnknown }
+    if command.change.isReplayed {
+      return isUnknown || facts[key].isReported && !retained.knows(key)
+    }
+    return isUnknown && !command.isUrgent
+  }
+
+  /// Whether the broker has not said yet whether a device is online.
+  package func awaitsAvailability(of device: Int) -> Bool {
+    guard retained.areMissing else { return false }
+    return !retained.knows(device, sources: registry.availability(ofDevice: device).count)
   }
 
   /// The keys whose commands, if they have any, are sent in one message with that of `lead`, which is
@@ -151,13 +177,14 @@ package struct SendQueue {
     let group = relations[lead].mergeGroup
     guard !group.isEmpty else { return [lead] }
     return group.filter {
-      $0 == lead || !isBlocked($0)
+      $0 == lead || !(isBlocked($0) || awaitsRetained($0))
     }
   }
 
   /// Why the command of `key` cannot be sent, where its broker or its device keep it back.
   func waitReason(of key: KeyIndex) -> String {
-    isOnline(key) && facts[key].sleeps ? SleeperTable.reason : offlineReason
+    if !isOnline(key) { return offlineReason }
+    return awaitsRetained(key) ? "the device's availability is not known yet" : SleeperTable.reason
   }
 
   /// Why a device that is not online cannot be reached.
@@ -303,10 +330,17 @@ package struct SendQueue {
 
   /// The connection to the broker was made or ended.
   ///
+  /// `hasRetained`: the broker sends what it retains, until ``retainedCompleted()``.
+  ///
   /// - Returns: The keys whose commands cannot wait, see ``insert(_:for:)``.
-  mutating func connectionChanged(isUp: Bool, at now: Moment) -> [KeyIndex] {
+  mutating func connectionChanged(
+    isUp: Bool,
+    hasRetained: Bool = false,
+    at now: Moment
+  ) -> [KeyIndex] {
     guard isUp != isConnected else { return [] }
     isConnected = isUp
+    if isUp, hasRetained { retained.begin(at: now) } else { retained.end() }
     sleepers.endAll()
     renewRequests(at: now)
     guard count > 0 else { return [] }
@@ -324,9 +358,29 @@ package struct SendQueue {
     isOnline: Bool
   ) -> [KeyIndex] {
     availability.reset(device)
-    guard availability.report(isOnline, source: source, of: device) else { return [] }
-    wantStates(ofDevice: device)
+    let isChanged = availability.report(isOnline, source: source, of: device)
+    guard isChanged || retained.areMissing else { return [] }
+    retained.heard(source, of: device)
+    if isChanged { wantStates(ofDevice: device) }
     return place(inOrderOfChanges(registry.indices(ofDevice: device).map { KeyIndex($0) }))
+  }
+
+  /// A device reported the state of a key.
+  mutating func reported(_ key: KeyIndex) {
+    stateKnown(of: key)
+    guard retained.areMissing else { return }
+    retained.heard(key)
+    place(key)
+  }
+
+  /// The broker has sent what it retains: commands that waited for it join their lanes in the order of
+  /// their changes.
+  ///
+  /// - Returns: The keys whose commands cannot wait, see ``insert(_:for:)``.
+  mutating func retainedCompleted() -> [KeyIndex] {
+    guard retained.areMissing else { return [] }
+    retained.end()
+    return count > 0 ? place(inOrderOfChanges(facts.keys)) : []
   }
 
   /// A sleeping device reported itself: its commands join their lane in the order of their changes.
@@ -347,15 +401,17 @@ package struct SendQueue {
   mutating func place(_ key: KeyIndex) -> Bool {
     guard let command = commands[key] else { return true }
     let isAsleep = isAsleep(key)
-    if isOnline(key), !isAsleep {
+    let isAwaited = awaitsRetained(key)
+    if isOnline(key), !isAsleep, !isAwaited {
       expiries.remove(key)
-    } else if facts[key].isAction {
+    } else if facts[key].isAction, !isOnline(key) || isAsleep {
       return false
     } else {
       expiries.set(key, at: command.change.expiresAt)
     }
     let device = facts[key].device
-    if isDeviceOnline(device), !isAsleep, !holds[key].blocks(command), !isBehind(key) {
+    let mayLeave = !isAsleep && !isAwaited && !holds[key].blocks(command) && !isBehind(key)
+    if isDeviceOnline(device), mayLeave {
       lanes.add(key, device: device, isUrgent: command.isUrgent)
     } else {
       lanes.remove(key, device: device)

@@ -107,6 +107,7 @@ package struct Settling: Sendable {
     case .lane: "\(key) waits for its lane"
     case .inFlight: "\(key) waits for the command before it"
     case .offline: "\(key) waits for an offline broker or device"
+    case .unknown: "\(key) waits: the device's availability is not known yet"
     case .asleep: "\(key) waits for a device that is asleep"
     case nil: "\(key) is \(status.phase?.rawValue ?? "not known")"
     }

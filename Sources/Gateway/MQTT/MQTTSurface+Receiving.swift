@@ -112,6 +112,8 @@ extension MQTTSurface {
         deviceReports.receiveAwake(of: device, known, at: now)
       case .deviceGet(let device): context.core.states.repeatTargets(ofDevice: device)
       case .status: receiveStatus(payload, isRetained: message.flags.retained)
+      case .marker:
+        if marker.matches(payload) { context.core.retainedMessagesCompleted(at: now) }
       }
     }
   }
@@ -123,7 +125,7 @@ extension MQTTSurface {
     case .state(let key, _): context.concerns(device: context.registry.device(of: key))
     case .availability(let device, _), .awake(let device), .deviceGet(let device):
       context.concerns(device: device)
-    case .command, .status: true
+    case .command, .status, .marker: true
     }
   }
 
@@ -150,7 +152,7 @@ extension MQTTSurface {
       context.availabilityChanged(of: device, at: now)
       onAvailability?(device)
       discovery?.availabilityChanged(of: device)
-    case .command, .awake, .deviceGet, .status: break
+    case .command, .awake, .deviceGet, .status, .marker: break
     }
   }
 

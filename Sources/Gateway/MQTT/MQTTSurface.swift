@@ -42,6 +42,8 @@ final class MQTTSurface {
   /// How often the gateway's own broker was connected.
   private(set) var connectionCount = 0
   private(set) var statusTopic = StatusTopic()
+  /// Tells when the broker has sent what it retains.
+  private(set) var marker: RetainedMarker
 
   /// Called for every command that is handed to the broker.
   var onCommand: ((_ topic: String, _ payload: [UInt8], _ keys: [String]) -> Void)?
@@ -55,6 +57,7 @@ final class MQTTSurface {
   /// - Throws: When the MQTT library cannot be set up; an absent broker is no error.
   init(_ context: GatewayContext) throws(OperationsError) {
     self.context = context
+    marker = RetainedMarker(process: context.processNumber)
     commandMessages = CommandMessages(context: context)
     deviceReports = DeviceReports(context: context)
     let configuration = context.configuration
@@ -257,6 +260,12 @@ final class MQTTSurface {
     publishStatus()
   }
 
+  /// Publishes what comes back behind the messages that the broker retains.
+  private func sendMarker() {
+    let message = BrokerLink.Message(topic: topics.marker, payload: marker.next())
+    if !own.send(message) { own.enqueue(message) }
+  }
+
   private func connectionChanged(_ number: Int, to state: MQTTClient.State) {
     let isUp =
       switch state {
@@ -270,6 +279,7 @@ final class MQTTSurface {
     if isUp {
       connectionCount += 1
       own.logDroppedMessages()
+      sendMarker()
       publishStatus()
       context.lights.connected()
       discovery?.connected()

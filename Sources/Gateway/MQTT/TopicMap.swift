@@ -14,6 +14,8 @@ import Routing
 /// A reload makes another one, which does not change once it is complete.
 final class TopicMap {
   let status: String
+  /// Where the gateway publishes what follows the messages that the broker retains.
+  let marker: String
   let subscriptions: TopicSubscriptions
   /// The name of this gateway on the trail of a routed message.
   let routeName: String
@@ -58,6 +60,7 @@ final class TopicMap {
     self.subscriptions = subscriptions
     inputs = configuration.inputs
     status = "\(base)/status"
+    marker = "\(base)/status/retained/marker"
     routeName = String("\(HostName.current)/\(base)".map { $0 == " " ? "_" : $0 })
     ownRouteProperties = Self.routeProperties(routeName)
   }
@@ -126,6 +129,7 @@ final class TopicMap {
       }
     }
     table.add(.status, for: status)
+    table.add(.marker, for: marker)
   }
 
   /// Frees the memory of some topics of a map that is not used any more.

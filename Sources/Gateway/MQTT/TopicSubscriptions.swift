@@ -90,7 +90,13 @@ struct TopicSubscriptions: Sendable {
         )
       )
     }
+    if isOwn { subscriptions.append(markerSubscription) }
     return Self.withoutOverlaps(subscriptions)
+  }
+
+  /// The marker that follows retained messages comes back to its sender.
+  private var markerSubscription: Subscription {
+    .init(filter: "\(status)/retained/marker", wantsRetained: false)
   }
 
   /// The subscriptions of a member of a cluster beside those of ``ClusterSubscriptions``; routes from
@@ -106,6 +112,7 @@ struct TopicSubscriptions: Sendable {
       }
     }
     subscriptions += sources.map { .init(filter: $0, wantsRetained: true) }
+    subscriptions.append(markerSubscription)
     return Self.withoutOverlaps(subscriptions)
   }
 

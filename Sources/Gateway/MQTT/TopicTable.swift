@@ -17,6 +17,8 @@ struct TopicTable: ~Copyable {
     case awake(device: Int)
     /// The status of a gateway at this base topic: this one's or another's.
     case status
+    /// What follows the messages that the broker retains.
+    case marker
 
     /// The order in which the roles of a topic receive a message: a value that a device turns out to
     /// have need not be sent when it reports itself.
@@ -28,6 +30,7 @@ struct TopicTable: ~Copyable {
       case .availability: 3
       case .awake: 4
       case .status: 5
+      case .marker: 6
       }
     }
   }

@@ -38,6 +38,7 @@ extension PendingRow {
       case .lane: .lane
       case .inFlight: .inFlight
       case .offline: .offline
+      case .unknown: .unknown
       case .asleep: .asleep
       }
     self.init(

@@ -125,6 +125,9 @@ extension GatewayHost {
     }
     let description = context.registry.devices[device]
     guard !context.core.commands.dispatcher.sendQueue.isDeviceOnline(device) else {
+      if context.core.commands.dispatcher.sendQueue.awaitsAvailability(of: device) {
+        return "the availability of the device \(description.id) is not known yet"
+      }
       guard description.awake != nil else { return nil }
       let age = context.awakeSince[device].map {
         ", and was awake \(AgeText.text($0.milliseconds(to: now))) ago"

@@ -44,7 +44,8 @@ export function failureText(progress) { return t(progress.isExpired ? "expiredBy
 function waitText(key, progress, now) {
   const left = progress.due === null ? null : duration(Math.ceil(Math.max(0, progress.due - now) / 1000) * 1000);
   switch (progress.waits) {
-    case "offline": return left === null ? t("held") : t("heldFor", left);
+    case "offline":
+    case "unknown": return left === null ? t("held") : t("heldFor", left);
     case "asleep": return left === null ? t("asleep") : t("asleepFor", left);
     case "in_flight": return t("inFlight");
     case "lane": return key.type === "action" && key.acceptedCount > 1 ? t("turns", key.acceptedCount) : t("turn");

@@ -135,7 +135,7 @@ package struct ScreenRow: Hashable, Sendable {
     case .quiet:
       let span = max(property.policy.delay, property.policy.minInterval)
       progress = .settling(Countdown(due: due ?? now, span: span))
-    case .lane, .inFlight, .offline, .asleep:
+    case .lane, .inFlight, .offline, .unknown, .asleep:
       progress = .waiting(row.waits, until: due)
     }
   }

@@ -51,6 +51,7 @@ struct DetailText {
     case .waiting(.inFlight, _): "waits for the command before it"
     case .waiting(.offline, _):
       isBrokerAway ? "waits for the broker" : "waits for the device, which is offline"
+    case .waiting(.unknown, _): "waits, the device's availability is not known yet"
     case .waiting(.asleep, _): "waits for the device, which is asleep"
     case .sending: "sending"
     case .sent: "sent, waits for the device"

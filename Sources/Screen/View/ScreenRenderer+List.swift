@@ -248,6 +248,7 @@ extension ScreenRenderer {
       case .quiet: ("\(glyphs.dot) settling", Style(.yellow))
       case .lane: ("\(glyphs.dot) lane\(time)", Style(.yellow))
       case .inFlight: ("\(glyphs.dot) in flight", Style(.yellow))
+      case .unknown: ("\(glyphs.dot) availability?", Style(.yellow))
       case .asleep: ("\(glyphs.dot) asleep\(time)", Style(.yellow))
       case .offline:
         (offline(isBrokerAway ? "broker" : "device", time, within: width), Style(.red))

@@ -1,0 +1,177 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import Durability
+import JSON
+import LastOut
+import Testing
+import Values
+
+@testable import GatewayCore
+
+/// No stop that was accepted before a value that it would end is sent after that value, whenever the
+/// process ends.
+@Suite struct OrderAcrossCrashTests {
+  /// A cover whose `command` STOP ends `position`.
+  private static var cover: [Device] {
+    let position = CoreBench.number("position")
+    var command = position
+    command.id = "command"
+    command.kind = .choice(["OPEN", "STOP"])
+    command.command.topic = "command/set"
+    command.policy = Policy(delay: .zero)
+    command.urgent = [.text("STOP")]
+    command.ends = ["position"]
+    return [Device(id: "cover", name: "cover", properties: [command, position])]
+  }
+
+  /// A bench whose disk has a STOP.
+  private static func benchWithStop(isAcknowledged: Bool) throws -> CoreBench {
+    var bench = CoreBench(devices: cover)
+    try bench.set("cover/command", .text("STOP"))
+    let effects = bench.step()
+    #expect(effects.contains("publish command/set STOP"))
+    try #require(effects.contains("write"))
+    if isAcknowledged { bench.acknowledge() }
+    return bench
+  }
+
+  /// What steps publish until the position has left, with every commit done; what a crash sends is
+  /// checked after each step.
+  private static func lives(_ bench: inout CoreBench) -> [String] {
+    var published: [String] = []
+    for _ in 0..<8 {
+      let effects = bench.step()
+      published += effects.filter { $0.hasPrefix("publish") }
+      if published.contains("publish position/set 40") {
+        var next = bench.crashed(devices: cover)
+        for _ in 0..<3 { #expect(!next.published().contains("publish command/set STOP")) }
+      }
+      if effects.contains("write") { bench.commitEnds() }
+    }
+    return published
+  }
+
+  @Test func `a value waits until the row of an older stop is gone, which does not wait`() throws {
+    var bench = try Self.benchWithStop(isAcknowledged: true)
+    bench.commitEnds()
+    _ = bench.step()
+    #expect(bench.rows["cover/command"] != nil)
+    bench.pass(50)
+    try bench.set("cover/position", .number(40), skipsQuiet: true)
+    let effects = bench.step()
+    try #require(effects.contains("write"))
+    #expect(!effects.contains("publish position/set 40"))
+    bench.commitEnds()
+    #expect(bench.published() == ["publish position/set 40"])
+    #expect(bench.rows["cover/command"] == nil)
+    #expect(Self.lives(&bench).isEmpty)
+  }
+
+  @Test(arguments: [false, true])
+  func `a value waits for the commit that is writing the stop`(isAcknowledged: Bool) throws {
+    var bench = try Self.benchWithStop(isAcknowledged: isAcknowledged)
+    try bench.set("cover/position", .number(40), skipsQuiet: true)
+    #expect(bench.published().isEmpty)
+    bench.commitEnds()
+    bench.acknowledge()
+    #expect(Self.lives(&bench) == ["publish position/set 40"])
+  }
+
+  @Test func `a value waits for a stop of the same instant, which the disk does not have yet`()
+    throws
+  {
+    var bench = CoreBench(devices: Self.cover)
+    try bench.set("cover/command", .text("STOP"))
+    try bench.set("cover/position", .number(40), skipsQuiet: true)
+    let effects = bench.step()
+    #expect(effects.filter { $0.hasPrefix("publish") } == ["publish command/set STOP"])
+    bench.commitEnds()
+    bench.acknowledge()
+    #expect(Self.lives(&bench) == ["publish position/set 40"])
+  }
+
+  @Test func `a value does not wait for what it is not related to`() throws {
+    var bench = CoreBench(devices: Self.cover)
+    try bench.set("cover/command", .text("OPEN"))
+    try #require(bench.step().contains("write"))
+    bench.commitEnds()
+    _ = bench.step()
+    try bench.set("cover/position", .number(40), skipsQuiet: true)
+    #expect(bench.published() == ["publish position/set 40"])
+  }
+
+  @Test func `a value is refused that the disk would let an older stop follow`() throws {
+    var bench = try Self.benchWithStop(isAcknowledged: true)
+    bench.commitEnds()
+    _ = bench.step()
+    bench.pass(1200)
+    try #require(bench.step().contains("write"))
+    bench.core.pipeline.storeFinished(.failed(.diskFull), at: bench.now)
+    _ = bench.step()
+    #expect(throws: ValidationError.self) { try bench.set("cover/position", .number(40)) }
+  }
+
+  // MARK: - What an earlier process left
+
+  private static func stored(_ value: String, boot: UInt64 = 0) -> [JournalEntry] {
+    let stamps = JournalStamps(
+      boot: BootIdentifier(high: 1, low: boot),
+      bootMilliseconds: 1000,
+      wallMilliseconds: CoreBench.wallMilliseconds
+    )
+    var entry = JournalEntry(
+      key: "cover/command",
+      sequence: 5,
+      value: [],
+      origin: .stored(stamps),
+      ttl: .seconds(60)
+    )
+    entry.content = .unwritten(DurableValue(value: .string(value), id: .string("id5")))
+    return [entry]
+  }
+
+  @Test func `a stop that waits for the clock ends with a newer value`() throws {
+    var bench = CoreBench(entries: Self.stored("STOP"), devices: Self.cover)
+    bench.isClockSynchronised = false
+    _ = bench.step()
+    try bench.set("cover/position", .number(40), skipsQuiet: true)
+    var effects = bench.step()
+    try #require(effects.contains("write"))
+    #expect(!effects.contains("publish position/set 40"))
+    bench.commitEnds()
+    effects = bench.step()
+    #expect(effects.contains("publish position/set 40"))
+    bench.isClockSynchronised = true
+    bench.pass(1000)
+    #expect(!(bench.step() + bench.step()).contains("resumed cover/command"))
+  }
+
+  @Test func `what is no stop and waits for the clock stays`() throws {
+    var bench = CoreBench(entries: Self.stored("OPEN"), devices: Self.cover)
+    bench.isClockSynchronised = false
+    _ = bench.step()
+    try bench.set("cover/position", .number(40), skipsQuiet: true)
+    #expect(bench.published() == ["publish position/set 40"])
+    bench.isClockSynchronised = true
+    bench.pass(1000)
+    #expect((bench.step() + bench.step()).contains("publish command/set OPEN"))
+  }
+
+  @Test func `a stop of a file that opens late does not follow a newer value`() throws {
+    var bench = CoreBench(fault: .readOnly, devices: Self.cover)
+    _ = bench.step()
+    try bench.set("cover/position", .number(40), skipsQuiet: true)
+    #expect(bench.published() == ["publish position/set 40"])
+    bench.acknowledge()
+    bench.fileOpens(with: Self.stored("STOP", boot: 1))
+    for _ in 0..<6 {
+      let effects = bench.step()
+      #expect(!effects.contains("resumed cover/command"))
+      #expect(!effects.contains("publish command/set STOP"))
+      if effects.contains("write") { bench.commitEnds() }
+    }
+  }
+}
