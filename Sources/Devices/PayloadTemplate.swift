@@ -274,7 +274,8 @@ package struct PayloadTemplate: Hashable, Sendable {
   private static func removing(_ names: [String], from structure: JSONValue) -> JSONValue? {
     switch structure {
     case .string(let text):
-      return impliedName(text).map { names.contains($0) } ?? false ? nil : structure
+      if let name = impliedName(text), names.contains(name) { return nil }
+      return structure
     case .array(let elements): return .array(elements.compactMap { removing(names, from: $0) })
     case .object(let members):
       return .object(
