@@ -9,7 +9,7 @@ import Values
 @Suite struct ExpectationTests {
   private typealias House = LampAndShade
 
-  private var expectation = Expectation(LampAndShade.facts)
+  private var expectation = FaultSimulation.Expectation(LampAndShade.facts)
 
   @Test mutating func `the newest value counts`() {
     expectation.asked(.number(30), of: House.brightness, by: 1)
@@ -121,11 +121,11 @@ import Values
     )
   }
 
-  private func isWrong(_ verdict: Expectation.Verdict) -> Bool {
+  private func isWrong(_ verdict: FaultSimulation.Expectation.Verdict) -> Bool {
     if case .wrong = verdict { true } else { false }
   }
 
-  private func isInvented(_ verdict: Expectation.Verdict) -> Bool {
+  private func isInvented(_ verdict: FaultSimulation.Expectation.Verdict) -> Bool {
     if case .inventedHand = verdict { true } else { false }
   }
 }

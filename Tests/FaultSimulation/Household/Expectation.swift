@@ -80,7 +80,8 @@ package struct Expectation: Sendable {
     let stated = Set(parts.map(\.key))
     for (key, value) in parts {
       let command = Command(key: key, intent: intent)
-      ends[command] = End(phase: .accepted, isFinal: false)
+      // A momentary command may have failed at once.
+      if ends[command] == nil { ends[command] = End(phase: .accepted, isFinal: false) }
       if facts[key].isAction {
         guard case .text(let word) = value, let move = facts[key].moves[word] else { continue }
         set(move.key, move.want, .command(command))
@@ -151,6 +152,9 @@ package struct Expectation: Sendable {
     guard case .command(let command) = rows[key].cause else { return false }
     return ends[command].map { !$0.isFinal } ?? false
   }
+
+  /// Whether a hand moved something of the device since the last rest.
+  package func isTouched(_ key: Int) -> Bool { rows[key].isTouched }
 
   /// The phase of the command that decides about a property.
   package func phase(of key: Int) -> Phase? {

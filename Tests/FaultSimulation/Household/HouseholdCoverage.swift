@@ -25,6 +25,10 @@ package struct HouseholdCoverage: CustomStringConvertible, Sendable {
   package internal(set) var outcomes: [String: Int] = [:]
   /// The same in lives without an injected fault.
   package internal(set) var faultlessOutcomes: [String: Int] = [:]
+  /// The properties of those that only a phase explains.
+  package internal(set) var whyNots: [String: Int] = [:]
+  /// How often each clause was violated that is not held.
+  package internal(set) var violations: [Clause: Int] = [:]
   /// The seeds whose lives violated clauses that are not held, the first ones.
   package internal(set) var open: [Clause: [UInt64]] = [:]
   package internal(set) var openLives: [Clause: Int] = [:]
@@ -49,12 +53,15 @@ package struct HouseholdCoverage: CustomStringConvertible, Sendable {
   /// The phases that a person did not ask for.
   private static let unwanted: Set<String> = ["failed", "expired", "rejected"]
 
-  mutating func record(_ outcome: String, isFaultless: Bool) {
+  mutating func record(_ outcome: String, of property: String, isFaultless: Bool) {
     outcomes[outcome, default: 0] += 1
-    if isFaultless { faultlessOutcomes[outcome, default: 0] += 1 }
+    guard isFaultless else { return }
+    faultlessOutcomes[outcome, default: 0] += 1
+    if Self.unwanted.contains(outcome) { whyNots[property, default: 0] += 1 }
   }
 
   mutating func violated(_ clause: Clause, seed: UInt64) {
+    violations[clause, default: 0] += 1
     guard open[clause]?.contains(seed) != true else { return }
     openLives[clause, default: 0] += 1
     if open[clause, default: []].count < 10 { open[clause, default: []].append(seed) }
@@ -63,6 +70,8 @@ package struct HouseholdCoverage: CustomStringConvertible, Sendable {
   package mutating func add(_ other: HouseholdCoverage) {
     for kind in Kind.allCases { self[kind] += other[kind] }
     outcomes.merge(other.outcomes, uniquingKeysWith: +)
+    whyNots.merge(other.whyNots, uniquingKeysWith: +)
+    violations.merge(other.violations, uniquingKeysWith: +)
     faultlessOutcomes.merge(other.faultlessOutcomes, uniquingKeysWith: +)
     openLives.merge(other.openLives, uniquingKeysWith: +)
     for (clause, seeds) in other.open {
@@ -79,7 +88,8 @@ package struct HouseholdCoverage: CustomStringConvertible, Sendable {
       \(met)
       properties of devices at rest: \(Self.text(outcomes))
       without an injected fault: \(Self.text(faultlessOutcomes)); \
-      \((faultlessWhyNots * 100).rounded() / 100) % only a phase explains
+      \((faultlessWhyNots * 100).rounded() / 100) % only a phase explains: \
+      \(Self.text(whyNots))
       clauses that are not held yet:\(lives.isEmpty ? " none violated" : lives.joined())
       """
   }

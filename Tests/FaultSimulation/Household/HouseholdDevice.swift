@@ -144,9 +144,12 @@ struct HouseholdDevice {
     }
     guard isOnNow || form == .lamp else { return reactions }
     for (name, value) in members where name != "power" {
-      // The level 0 is reported, and not that of the lamp when it is on again.
-      let isOff = name == "brightness" && value.double == 0
-      reactions += isOff ? [.reports(name, .number(0))] : obey(name, value, at: now)
+      guard name == "brightness", value.double == 0 else {
+        reactions += obey(name, value, at: now)
+        continue
+      }
+      // Off is reported as the level 0; on again, it has the level that it had.
+      reactions += isOnNow ? restore(at: now) : [.reports(name, .number(0))]
     }
     return reactions
   }

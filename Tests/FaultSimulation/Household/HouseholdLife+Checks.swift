@@ -42,9 +42,11 @@ extension HouseholdLife {
 
   /// Whether the device has confirmed the last command and is still on its way.
   func isTravelling(_ key: Int) -> Bool {
-    let name = registry.properties[key].property.id
-    return expectation.phase(of: key) == .confirmed
-      && devices[facts[key].device].isMoving(name, at: now)
+    expectation.phase(of: key) == .confirmed && isMoving(key)
+  }
+
+  func isMoving(_ key: Int) -> Bool {
+    devices[facts[key].device].isMoving(registry.properties[key].property.id, at: now)
   }
 
   func checkBase(_ command: Expectation.Command, _ value: Value) {
@@ -119,15 +121,26 @@ extension HouseholdLife {
   private func checkRest(_ key: Int) {
     let device = registry.devices[facts[key].device]
     guard device.group == nil, !facts[key].isAction else { return }
-    let state = devices[facts[key].device].value(registry.properties[key].property.id, at: now)
+    var state = devices[facts[key].device].value(registry.properties[key].property.id, at: now)
+    // A lamp that is off is at the level 0.
+    let isDark = isDark(key)
+    if isDark, expectation[key] == .value(.number(0)) { state = .number(0) }
     let isStopped = devices[facts[key].device].isStopped
     judge(key, expectation.verdict(key, state: state, isStopped: isStopped), state)
     checkTarget(key, state)
-    expectation.rested(key, at: state)
+    expectation.rested(key, at: isDark ? nil : state)
+  }
+
+  /// Whether an implied property is off.
+  private func isDark(_ key: Int) -> Bool {
+    guard let implied = facts[key].implies else { return false }
+    let name = registry.properties[implied].property.id
+    return devices[facts[key].device].value(name, at: now) == .boolean(false)
   }
 
   private func judge(_ key: Int, _ verdict: Expectation.Verdict, _ state: Value?) {
-    let isNew = expectation.command(of: key).map { $0.intent > earlierIntents } ?? false
+    let isNew =
+      expectation.command(of: key).map { $0.intent > earlierIntents } ?? expectation.isTouched(key)
     var outcome = "\(verdict)"
     switch verdict {
     case .whyNot(let phase): outcome = phase.rawValue
@@ -139,7 +152,13 @@ extension HouseholdLife {
       violated(.inventedHand, "\(name(key)) is \(state?.bareText ?? "unknown"): \(why)")
     case .asIntended, .byHand, .free, .excused: break
     }
-    if isNew { seen.record(outcome, isFaultless: traits.isFaultless) }
+    guard isNew else { return }
+    let property = registry.properties[key].property.id
+    seen.record(
+      outcome,
+      of: "\(devices[facts[key].device].form) \(property)",
+      isFaultless: traits.isFaultless
+    )
   }
 
   private func clauseOfState(_ key: Int) -> Clause {
@@ -157,7 +176,7 @@ extension HouseholdLife {
   private func checkTarget(_ key: Int, _ state: Value?) {
     guard let state, let heard = heard[key] else { return }
     // A lamp that is off may show any level.
-    if let implied = facts[key].implies, self.heard[implied] != .boolean(true) { return }
+    if isDark(key) { return }
     let target = core.status(KeyIndex(Int32(key))).target
     if case .number(let number) = state, case .number(let end)? = expectationOfTravel(key),
       number != end

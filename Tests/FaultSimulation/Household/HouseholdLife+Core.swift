@@ -45,7 +45,11 @@ extension HouseholdLife {
     if case .resumed(let value) = effect { return resumed(value) }
     collect()
     switch effect {
-    case .write(let work): disk.begin(work, at: now)
+    case .write(let work):
+      disk.begin(work, at: now)
+      if let end = disk.endsAt, now.duration(to: end) > .milliseconds(500) {
+        seen[.slowCommits] += 1
+      }
     case .readClock: core.pipeline.clockRead(disk.clocks.read(at: now))
     case .publish(let publish): leave(publish)
     case .emit(let event):

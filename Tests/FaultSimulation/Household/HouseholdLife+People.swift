@@ -114,6 +114,7 @@ extension HouseholdLife {
     case 1: return anyKey(of: device).map { [.flush(key: $0)] } ?? []
     case 2, 3: return isGroup ? change(device) : merged(device)
     case 4: return scene(device)
+    case 11: return changeAndCancel(device)
     case 5, 6, 7: return related(device)
     case 8..<11 where isGroup:
       // The group, and one of its members.
@@ -125,6 +126,12 @@ extension HouseholdLife {
 
   private func change(_ device: Int) -> [HouseholdRequest] {
     anyKey(of: device).map { [anyChange(of: $0)] } ?? []
+  }
+
+  /// A value, and another one that is cancelled.
+  private func changeAndCancel(_ device: Int) -> [HouseholdRequest] {
+    guard let key = anyKey(of: device, where: { !$0.isAction }) else { return change(device) }
+    return [anyChange(of: key), anyChange(of: key), .cancel(key: key)]
   }
 
   private func merged(_ device: Int) -> [HouseholdRequest] {
@@ -192,7 +199,7 @@ extension HouseholdLife {
     switch request {
     case .cancel(let key):
       seen[.cancels] += 1
-      if members(ofKey: key).contains(where: { isTravelling($0) }) { seen[.cancelInTravel] += 1 }
+      if members(ofKey: key).contains(where: { isMoving($0) }) { seen[.cancelInTravel] += 1 }
       _ = core.cancel(KeyIndex(Int32(key)), at: now, source: "test")
       return collect()
     case .flush(let key):
