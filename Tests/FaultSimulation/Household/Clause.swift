@@ -40,7 +40,9 @@ package struct Clauses: Sendable {
 
   package static let all = Clauses(Clause.allCases)
   /// Those that the gateway holds.
-  package static let standard = Clauses([.orderOfKey])
+  package static let standard = Clauses([
+    .orderOfKey, .orderOfExcludes, .orderOfGroups, .orderOfPresses, .stateOfValves, .stateOfOthers,
+  ])
 
   /// Clauses by their names, separated by commas; `all` for all; `nil` if one is unknown.
   package init?(named names: String) {

@@ -129,6 +129,7 @@ package struct Expectation: Sendable {
   package mutating func touched(_ key: Int, _ value: Value) {
     let isOpen = related(to: key).contains { isUnresolved($0) }
     set(key, isOpen ? .unknown : .value(value), .hand)
+    forget(implying: key, otherThan: value)
     // Its report may end what is in flight for the others.
     for other in related(to: key) { rows[other].isTouched = true }
   }

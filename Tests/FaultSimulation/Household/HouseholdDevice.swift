@@ -235,10 +235,11 @@ struct HouseholdDevice {
   // MARK: - Otherwise
 
   /// A hand moves it.
-  mutating func moved(_ name: String, to value: Value) -> [Reaction] {
+  mutating func moved(_ name: String, to value: Value, at now: Moment) -> [Reaction] {
     motions[name] = nil
     isStopped = false
-    return report(name, value)
+    let restored = name == "power" && value == .boolean(true) ? restore(at: now) : []
+    return report(name, value) + restored
   }
 
   /// Ends every motion where it is; returns the properties that have changed by it.

@@ -212,7 +212,7 @@ extension HouseholdLife {
       let next = min(motion.end, now.advanced(by: .milliseconds(devices[device].temper.interval)))
       timeline.plan(.tick(device: device, name, serial: serial), at: next)
     } else if mistake == .neverArrives {
-      _ = devices[device].moved(name, to: motion.from)
+      _ = devices[device].moved(name, to: motion.from, at: now)
     } else {
       devices[device].arrived(name)
     }
@@ -293,7 +293,11 @@ extension HouseholdLife {
     }
     for (key, value) in moved {
       expectation.touched(key, value)
-      let reactions = devices[device].moved(registry.properties[key].property.id, to: value)
+      let reactions = devices[device].moved(
+        registry.properties[key].property.id,
+        to: value,
+        at: now
+      )
       for reaction in reactions where mistake != .handUnreported { react(device, reaction) }
     }
   }
