@@ -189,7 +189,7 @@ extension HouseholdLife {
     if isTraced { log("the gateway is killed") }
     seen[.crashes] += 1
     disk.restart(after: .killed, at: now, start: now)
-    let contents = mistake == .journalEmptied ? JournalContents() : disk.contents
+    let contents = disk.contents
     let kept = Set(contents.entries.compactMap { command(in: $0) })
     for key in facts.indices where expectation.isUnresolved(key) {
       guard let command = expectation.command(of: key), !kept.contains(command) else { continue }

@@ -45,7 +45,13 @@ extension HouseholdLife {
   private func planFaults(_ focus: [Int], _ length: Int) {
     let device = focus.flatMap { members(of: $0) }.first ?? focus[0]
     if random.chance(traits.hands), let key = anyKey(of: device, where: { !$0.isAction }) {
-      timeline.plan(.hand(key: key, anyValue(of: key)), at: after(0...length))
+      // Often a lamp is turned off, while its level is asked for.
+      let lamp = facts.indices.first { facts[$0].implies != nil && facts[$0].device == device }
+      if let power = lamp.flatMap({ facts[$0].implies }), random.chance(60) {
+        timeline.plan(.hand(key: power, .boolean(false)), at: after(0...length))
+      } else {
+        timeline.plan(.hand(key: key, anyValue(of: key)), at: after(0...length))
+      }
     }
     if random.chance(traits.cuts) {
       timeline.plan(.cut(generation: broker.generation), at: after(0...length))

@@ -80,7 +80,6 @@ extension HouseholdLife {
     let id = message.topic.split(separator: "/")[0]
     let members =
       registry.devices.first { $0.group != nil && $0.id == id }?.group?.members ?? [String(id)]
-    if members.count > 1, mistake == .groupUnheard { return }
     for member in members {
       guard let device = registry.devices.firstIndex(where: { $0.id == member }) else { continue }
       let isLate = random.chance(traits.lateDevices)

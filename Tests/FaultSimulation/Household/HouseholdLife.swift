@@ -26,10 +26,6 @@ package final class HouseholdLife {
     case messagesSwapped
     /// A hand at a device is not reported.
     case handUnreported
-    /// Devices do not obey messages for groups.
-    case groupUnheard
-    /// A crash loses what the journal has.
-    case journalEmptied
   }
 
   /// The first violated rule, which ends the run.
