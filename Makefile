@@ -12,6 +12,7 @@ SOURCES := Package.swift Sources Tests
 SEED ?=
 COUNT ?=
 # Several gateways as one: make soak CLUSTER=1 SEED=7
+# Households alone, which must hold these clauses, or all: make soak HOUSEHOLD=orderOfEnds SEED=7
 CLUSTER ?=
 # How many seconds: make check-api FOR=600, make fuzz FOR=3600, make soak-process FOR=900, make test-cluster FOR=300, make gestures FOR=600
 FOR ?=
@@ -80,9 +81,9 @@ panel-test: ## Test the panel in headless Chromium; ARGS="-k drag" for some test
 	@swift build -j $(JOBS) --product settled -Xswiftc -warnings-as-errors
 	@Tests/panel/run $(ARGS)
 
-soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 replays one run, COUNT=1000 runs so many, CLUSTER=1 runs several gateways as one
+soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 replays one run, COUNT=1000 runs so many, CLUSTER=1 runs several gateways as one, HOUSEHOLD=1 households alone
 	@swift build $(RELEASE) -j $(JOBS) --product soak
-	@.build/release/soak $(if $(CLUSTER),cluster) $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
+	@.build/release/soak $(if $(CLUSTER),cluster) $(if $(HOUSEHOLD),household $(filter-out 1,$(HOUSEHOLD))) $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
 
 lanes: install-deps ## Compare lanes in simulated radio meshes; ARGS=vary with other assumptions too, ARGS=groups for groups, ARGS=plot writes the pictures
 	@swift build $(RELEASE) -j $(JOBS) --product lanes

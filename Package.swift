@@ -265,7 +265,7 @@ let package = Package(
     ),
     .testTarget(
       name: "FaultSimulationTests",
-      dependencies: ["FaultSimulation", "LastOutTesting"]
+      dependencies: ["Commands", "FaultSimulation", "LastOutTesting", "Values"]
     ),
     .testTarget(name: "ClusterTests", dependencies: ["Cluster", "ClusterSimulation", "LastOut"]),
     .testTarget(

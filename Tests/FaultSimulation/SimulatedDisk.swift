@@ -36,8 +36,12 @@ struct SimulatedDisk: Sendable {
   /// Until when the file cannot be opened; `nil` if it is open.
   private var opensAt: Moment?
 
-  init(seed: UInt64) {
+  /// How long a piece of work takes, in milliseconds.
+  private let commit: ClosedRange<Int>
+
+  init(seed: UInt64, commit: ClosedRange<Int> = 1...25) {
     random = SeededGenerator(life: seed ^ 0xD15C)
+    self.commit = commit
   }
 
   var isBusy: Bool { work != nil }
@@ -84,7 +88,7 @@ struct SimulatedDisk: Sendable {
       for entry in entries { rows[entry.key] = stored(entry, clock) }
     case .reopen: preconditionFailure("The file is open.")
     }
-    let length = trouble == .slow ? random.within(100...3000) : random.within(1...25)
+    let length = random.within(trouble == .slow ? 100...3000 : commit)
     let end = now.advanced(by: .milliseconds(length))
     func part(_ percent: ClosedRange<Int>) -> Moment {
       now.advanced(by: .microseconds(length * 10 * random.within(percent)))

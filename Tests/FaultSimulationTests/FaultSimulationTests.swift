@@ -12,13 +12,13 @@ import Testing
 @Suite struct FaultSimulationTests {
   /// A failing seed names itself, reports its last events and replays exactly.
   @Test func `no life among faults breaks a rule, and every kind of trouble is met`() {
-    var seen = Coverage()
+    var seen = LifeCoverage()
     for seed: UInt64 in 0..<60 {
       let report = LifeReport(seed: seed, steps: 300)
       #expect(report.breach == nil, "\(report.breach ?? "")")
       seen.add(report.seen)
     }
-    #expect(seen.missing.isEmpty, "\(seen)")
+    #expect(seen.prompt.missing.isEmpty, "\(seen)")
   }
 
   @Test(arguments: [false, true])

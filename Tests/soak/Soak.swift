@@ -9,8 +9,10 @@ import Synchronization
 /// Runs the simulation until stopped, for one seed, or for a number of seeds.
 ///
 /// `soak` runs forever, `soak SEED` replays one seed and prints all its events, `soak FIRST COUNT` runs
-/// COUNT seeds; `cluster` before the numbers runs several gateways as one. A violated rule is reported with the seed and the last events; the exit status is then
-/// 1. A trap in the machine also reports its seed before it ends the process.
+/// COUNT seeds; `cluster` before the numbers runs several gateways as one, `household` the lives in
+/// households alone, which must hold the clauses that follow it, or `all`. A violated rule is reported
+/// with the seed and the last events; the exit status is then 1. A trap in the machine also reports
+/// its seed before it ends the process.
 @main struct Soak {
   /// The number of steps of one run, before it becomes idle.
   static let steps = 1000
@@ -20,39 +22,51 @@ import Synchronization
 
   static func main() {
     var arguments = CommandLine.arguments.dropFirst()
-    let isCluster = arguments.first == "cluster"
-    if isCluster { arguments.removeFirst() }
-    let numbers = arguments.compactMap { UInt64($0) }
-    guard numbers.count == arguments.count, numbers.count <= 2 else {
-      say("usage: soak [cluster] [SEED [COUNT]]")
-      exit(64)
+    let kind = arguments.first.flatMap { UInt64($0) == nil ? $0 : nil }
+    if kind != nil { arguments.removeFirst() }
+    var clauses = Clauses.standard
+    while kind == "household", let name = arguments.first, UInt64(name) == nil {
+      guard let named = Clauses(named: name) else { usage() }
+      clauses = named
+      arguments.removeFirst()
     }
+    let numbers = arguments.compactMap { UInt64($0) }
+    guard numbers.count == arguments.count, numbers.count <= 2 else { usage() }
     for number in [SIGILL, SIGTRAP] { signal(number, reportTrap) }
     let isGood =
-      isCluster
-      ? run(ClusterReport.self, clusterSteps, of: numbers)
-      : run(LifeReport.self, steps, of: numbers)
+      switch kind {
+      case nil: run(numbers) { LifeReport(seed: $0, steps: steps, listener: $1) }
+      case "cluster": run(numbers) { ClusterReport(seed: $0, steps: clusterSteps, listener: $1) }
+      case "household":
+        run(numbers) {
+          HouseholdReport(seed: $0, steps: steps, clauses: clauses, listener: $1)
+        }
+      default: usage()
+      }
     exit(isGood ? 0 : 1)
   }
 
+  private static func usage() -> Never {
+    say("usage: soak [cluster | household [CLAUSE,...]] [SEED [COUNT]]")
+    exit(64)
+  }
+
   private static func run<Report: SoakReport>(
-    _ kind: Report.Type,
-    _ steps: Int,
-    of numbers: [UInt64]
+    _ numbers: [UInt64],
+    _ report: (UInt64, ((String) -> Void)?) -> Report
   ) -> Bool {
     let first = numbers.first ?? 1
-    if numbers.count == 1 { return replay(first, steps, as: kind) }
-    return live(from: first, count: numbers.count == 2 ? numbers[1] : .max, steps, as: kind)
+    if numbers.count == 1 { return replay(first, report) }
+    return live(from: first, count: numbers.count == 2 ? numbers[1] : .max, report)
   }
 
   /// Runs one seed and prints all its events.
   private static func replay<Report: SoakReport>(
     _ seed: UInt64,
-    _ steps: Int,
-    as kind: Report.Type
+    _ report: (UInt64, ((String) -> Void)?) -> Report
   ) -> Bool {
     Self.seed.store(seed, ordering: .relaxed)
-    let report = Report(seed: seed, steps: steps) { say($0) }
+    let report = report(seed) { say($0) }
     say(report.breach ?? "\(report.steps) steps, no invariant violated")
     return report.breach == nil
   }
@@ -60,8 +74,7 @@ import Synchronization
   private static func live<Report: SoakReport>(
     from first: UInt64,
     count: UInt64,
-    _ length: Int,
-    as kind: Report.Type
+    _ report: (UInt64, ((String) -> Void)?) -> Report
   ) -> Bool {
     var seen = Report.Seen()
     var steps = 0
@@ -71,7 +84,7 @@ import Synchronization
     while lived < count {
       let seed = first &+ lived
       Self.seed.store(seed, ordering: .relaxed)
-      let report = Report(seed: seed, steps: length, listener: nil)
+      let report = report(seed, nil)
       if let words = report.breach {
         say(words)
         return false
@@ -111,7 +124,6 @@ private protocol SoakReport {
   var breach: String? { get }
   var steps: Int { get }
   var seen: Seen { get }
-  init(seed: UInt64, steps: Int, listener: ((String) -> Void)?)
 }
 
 /// How often each thing happened in a simulation.
@@ -120,8 +132,10 @@ private protocol SoakCoverage {
   mutating func add(_ other: Self)
 }
 
-extension Coverage: SoakCoverage {}
+extension LifeCoverage: SoakCoverage {}
 extension LifeReport: SoakReport {}
+extension HouseholdCoverage: SoakCoverage {}
+extension HouseholdReport: SoakReport {}
 extension ClusterCoverage: SoakCoverage {}
 extension ClusterReport: SoakReport {}
 
