@@ -31,9 +31,7 @@ extension Model {
 
   /// The base of steps.
   func base(_ place: Int) -> Value? {
-    let key = keys[place]
-    guard !key.isAction else { return nil }
-    return key.queued?.value ?? key.ready?.value ?? key.standing ?? key.lastSent ?? key.actual
+    keys[place].isGroup ? nil : keys[place].target
   }
 
   private func value(
