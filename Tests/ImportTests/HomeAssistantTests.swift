@@ -86,7 +86,7 @@ struct HomeAssistantTests {
       }
     )
     let devices = try Loaded.devices(["a.yaml": try #require(plan.files.first).text])
-    let properties = try #require(devices.first).properties
+    let properties = devices.flatMap(\.properties)
     for (id, text, sent) in [
       ("brightness", "40", #"{"state":"ON","brightness":40}"#),
       ("brightness", "0", #"{"state":"OFF","brightness":0}"#),

@@ -53,7 +53,7 @@ import Testing
       ("stehlampe/brightness", "30", "eg/cmnd/stehlampe/Dimmer", "30"),
       (
         "arbeitszimmer/deckenlampe_effect", "Kerze", "arbeitszimmer/light/deckenlampe/command",
-        #"{"effect":"Kerze"}"#
+        #"{"state":"ON","effect":"Kerze"}"#
       ),
       ("arbeitszimmer/neustart", "press", "arbeitszimmer/button/neustart/command", "PRESS"),
       ("markise/position", "50", "zwave/Terrasse/Markise/38/0/targetValue/set", "50"),

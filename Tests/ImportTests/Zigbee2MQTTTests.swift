@@ -130,12 +130,14 @@ struct Zigbee2MQTTTests {
             type: integer
             range: [0, 254]
             step: 1
+            display: {unit: "%", scale: {from: [0, 254], to: [0, 100]}}
             implies: {power_l1: true}
             command: {topic: $topic/set, payload: {brightness_l1: $value}}
           brightness_l2:
             type: integer
             range: [0, 254]
             step: 1
+            display: {unit: "%", scale: {from: [0, 254], to: [0, 100]}}
             command: {topic: $topic/set, payload: {brightness_l2: $value}}
       """
     ),

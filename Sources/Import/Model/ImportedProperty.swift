@@ -43,13 +43,13 @@ struct ImportedProperty: Hashable, Sendable {
     for key in ["ends", "excludes"] {
       guard let others = self[key]?.elements?.compactMap(\.string) else { continue }
       let present = others.compactMap(rename)
-      self[key] = present.isEmpty ? nil : .array(present.map { .string($0) })
+      self[key] = present.isEmpty ? Optional.none : .array(present.map { .string($0) })
     }
     guard let implied = self["implies"]?.members else { return }
     let present = implied.compactMap { member in
       rename(member.name).map { JSONValue.Member($0, member.value) }
     }
-    self["implies"] = present.isEmpty ? nil : .object(present)
+    self["implies"] = present.isEmpty ? Optional.none : .object(present)
     self["command"] = self["command"]?.replacingTexts { text in
       PayloadTemplate.impliedName(text).map { .string(PayloadTemplate.implied(rename($0) ?? $0)) }
     }
