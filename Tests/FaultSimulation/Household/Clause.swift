@@ -41,7 +41,8 @@ package struct Clauses: Sendable {
   package static let all = Clauses(Clause.allCases)
   /// Those that the gateway holds.
   package static let standard = Clauses([
-    .orderOfKey, .orderOfExcludes, .orderOfGroups, .orderOfPresses, .stateOfValves, .stateOfOthers,
+    .orderOfKey, .orderOfEnds, .orderOfExcludes, .orderOfImplies, .orderOfGroups, .orderOfPresses,
+    .orderAfterCrash, .stateOfValves, .stateOfOthers, .feedback,
   ])
 
   /// Clauses by their names, separated by commas; `all` for all; `nil` if one is unknown.

@@ -75,7 +75,8 @@ enum Household {
       properties += [warmth, color]
     }
     for place in properties.indices where implies["\(id)/\(properties[place].id)"] != nil {
-      properties[place] = implying(properties[place])
+      let isCarried = form(of: id) == .statefulLamp
+      properties[place] = implying(properties[place], power, isCarried: isCarried)
     }
     var lamp = device(id, lane: "radio", properties)
     lamp.merge = true
@@ -83,10 +84,26 @@ enum Household {
     return lamp
   }
 
-  /// A property that implies `power`, with the definition of that.
-  private static func implying(_ property: Property) -> Property {
-    // `implies: {power: true}` belongs here.
-    property
+  /// A property that implies `power`, whose value its message carries where the lamp asks for that.
+  private static func implying(
+    _ property: Property,
+    _ power: Property,
+    isCarried: Bool
+  ) -> Property {
+    var property = property
+    let implication = Implication(property: "power", value: .boolean(true))
+    property.implies = [implication]
+    guard isCarried else { return property }
+    let template = PayloadTemplate(
+      .object([
+        .init("power", .string(PayloadTemplate.implied("power"))),
+        .init(property.id, .string(PayloadTemplate.placeholder)),
+      ])
+    )
+    property.command.payload = template.carrying([
+      "power": .init(implication, of: property, for: power)
+    ])
+    return property
   }
 
   // MARK: - Others

@@ -109,9 +109,19 @@ extension HouseholdLife {
     case .sending:
       guard let value = event.value else { return }
       commands.sending[key] = (intent, value, event.origin?.group != nil)
-    case .rejected, .sent, .confirmed, .superseded, .failed, .expired, .cancelled, .unchanged: break
+    case .unchanged: if isLate(key) { expectation.excuse(key) }
+    case .rejected, .sent, .confirmed, .superseded, .failed, .expired, .cancelled: break
     }
     expectation.phase(event.phase, of: command, reason: event.reason, isFinal: event.isFinal)
+  }
+
+  /// Whether a message for a key is still on its way to the device: what that reports is about older
+  /// ones, and nothing tells a gateway so.
+  private func isLate(_ key: Int) -> Bool {
+    timeline.contains { planned in
+      guard case .delivery(_, let message) = planned else { return false }
+      return message.keys.contains(key)
+    }
   }
 
   // MARK: - Publishing

@@ -22,6 +22,8 @@ struct Timeline<Item> {
     entries.insert(Entry(at: moment, item: item), at: place)
   }
 
+  func contains(where matches: (Item) -> Bool) -> Bool { entries.contains { matches($0.item) } }
+
   mutating func removeNext() -> Entry? { entries.popLast() }
 
   /// Removes and returns some items, the earliest first.
