@@ -60,7 +60,14 @@ extension CommandStateMachine {
 
   /// What a step of `key` counts from: what the device will have once its commands are done.
   package func base(of key: KeyIndex) -> Value? {
-    dispatcher.isAction(key) ? nil : dispatcher.expectedValue(of: key)
+    if dispatcher.isAction(key) { return nil }
+    // A command of its own agrees with what others imply, or is newer.
+    if dispatcher.facts[key].hasImplications, !dispatcher.hasCommand(key),
+      let implied = dispatcher.implication(of: key)
+    {
+      return implied
+    }
+    return dispatcher.expectedValue(of: key)
   }
 
   // Inlined: a change then copies its value once. What is rare is not, so that this stays small.

@@ -118,8 +118,8 @@ extension CommandDispatcher {
     return "\(registry.definition(of: key).property.id) \(text)"
   }
 
-  /// What a command that waits makes `key` take, if it has none of its own; the newest wins.
-  func waitingImplication(of key: KeyIndex) -> Value? {
+  /// What a command that waits or is on its way makes `key` take; the newest wins.
+  func implication(of key: KeyIndex) -> Value? {
     var newest: (number: UInt64, value: Value?)?
     for other in relations[key].implying {
       guard let change = queue.pending(other.key)?.value ?? sendQueue[other.key]?.change,
@@ -127,13 +127,16 @@ extension CommandDispatcher {
       else { continue }
       newest = (change.number, other.implied(by: change.value))
     }
-    return newest?.value
+    return newest?.value ?? (isBeingImplied(key) ? deliveries[key].implied : nil)
   }
 
   /// Whether the device shows what a value of `key` implies.
   func showsImplied(by value: Value, of key: KeyIndex) -> Bool {
     relations[key].implied.allSatisfy { other in
-      guard let implied = other.implied(by: value) else { return true }
+      // What was never reported contradicts nothing.
+      guard let implied = other.implied(by: value), deliveries[other.key].reception.isHeard else {
+        return true
+      }
       return deliveries[other.key].shows(implied, registry.definition(of: other.key).property)
     }
   }
@@ -155,7 +158,8 @@ extension CommandDispatcher {
   /// A command of `key` was sent, or has ended: what was to ride with it, and has not, ends.
   mutating func endRiders(of key: KeyIndex, with command: Command, at now: Moment) {
     for other in relations[key].implying {
-      end(other.key, because: name(command.value, of: key), at: now) {
+      let reason = name(command.value, of: key)
+      endWaiting(other.key, because: reason, at: now) {
         $0.rides && $0.number < command.change.number
       }
     }
@@ -167,7 +171,6 @@ extension CommandDispatcher {
       for other in relations[key].implied where !keys.contains(other.key) {
         guard let value = other.implied(by: command.value) else { continue }
         deliveries.update(other.key) { $0.imply(value) }
-        refreshTarget(other.key)
       }
       endRiders(of: key, with: command, at: now)
     }
@@ -185,6 +188,18 @@ extension CommandDispatcher {
     at now: Moment,
     where isOver: (PendingChange) -> Bool
   ) {
+    if let flight = deliveries[key].inFlight, isOver(flight.command.change) {
+      abandon(key, as: .superseded, reason: reason, at: now)
+    }
+    endWaiting(key, because: reason, at: now, where: isOver)
+  }
+
+  private mutating func endWaiting(
+    _ key: KeyIndex,
+    because reason: String,
+    at now: Moment,
+    where isOver: (PendingChange) -> Bool
+  ) {
     if let pending = queue.pending(key)?.value, isOver(pending),
       case .cancelled(let change, let collapsed) = queue.cancel(key)
     {
@@ -193,9 +208,6 @@ extension CommandDispatcher {
     }
     if let waiting = sendQueue[key], isOver(waiting.change) {
       endWaitingCommand(of: key, as: .superseded, reason: reason, at: now)
-    }
-    if let flight = deliveries[key].inFlight, isOver(flight.command.change) {
-      abandon(key, as: .superseded, reason: reason, at: now)
     }
     refreshTarget(key)
   }

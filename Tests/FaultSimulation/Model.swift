@@ -204,7 +204,9 @@ struct Model {
   /// Whether the device is known to have `value` already.
   func isKnown(_ value: Value, _ place: Int) -> Bool {
     let key = keys[place]
-    return isOnline(place) && !key.isAction && !key.property.always && shows(value, place)
+    let isStale = retainedBy != nil && key.property.state != nil && !heardKeys.contains(place)
+    return isOnline(place) && !isStale && !key.isAction && !key.property.always
+      && shows(value, place)
   }
 
   /// Whether the device has `value` at rest, or reports that it moves there.

@@ -199,4 +199,20 @@ import Values
     bench.acknowledge()
     #expect(bench.step().contains("emit sent lamp/level"))
   }
+
+  @Test func `a state from before the connection was lost makes no value unchanged`() throws {
+    var bench = CoreBench(isJournalled: false, devices: Self.devices)
+    let power = try bench.core.registry.index(of: "plug/power")
+    bench.core.reported(power, 25, source: 0, at: bench.now)
+    bench.core.connectionChanged(isUp: false, at: bench.now)
+    bench.core.connectionChanged(isUp: true, at: bench.now)
+    try bench.set("plug/power", .number(25), skipsQuiet: true)
+    #expect(bench.published().count == 1)
+    // Once the broker has sent what it retains, it is the newest there is.
+    bench.core.reported(power, 30, source: 0, at: bench.now)
+    bench.core.retainedMessagesCompleted(at: bench.now)
+    bench.core.reported(power, 25, source: 0, at: bench.now)
+    try bench.set("plug/power", .number(25), skipsQuiet: true)
+    #expect(bench.published().isEmpty)
+  }
 }

@@ -255,7 +255,16 @@ import Testing
     witness.publish("zigbee2mqtt/knob", "{")
     #expect(witness.waitFor("zigbee2mqtt/desk_lamp/set", #"{"brightness":120}"#))
 
-    // Although a route takes the same messages, each event counts once.
+    // Although a route takes the same messages, each event counts once. The lamp has the brightness,
+    // and stays off.
+    witness.publish("zigbee2mqtt/desk_lamp", #"{"state":"OFF","brightness":120}"#)
+    #expect(
+      witness.waitFor { messages in
+        messages.contains {
+          $0.topic == "settle/desk-lamp/brightness/event" && $0.text.contains("confirmed")
+        }
+      }
+    )
     witness.publish("zigbee2mqtt/knob", #"{"action":"toggle"}"#)
     #expect(witness.waitFor("zigbee2mqtt/desk_lamp/set", #"{"state":"ON"}"#))
     witness.publish("zigbee2mqtt/desk_lamp", #"{"state":"OFF","brightness":120}"#)

@@ -72,7 +72,7 @@ struct Delivery {
   /// What the device will have if nothing else happens, as far as that is known.
   var expected: Value? {
     if let inFlight, !inFlight.isEnded { return inFlight.command.value }
-    return implied ?? travel.target ?? lastSent ?? actual
+    return travel.target ?? lastSent ?? actual
   }
 
   /// Whether the broker owes an acknowledgement.
@@ -309,6 +309,11 @@ struct Delivery {
     let target = travel.target
     travel.end()
     if keepsTarget { travel.hold(target) }
+  }
+
+  /// The device reports what the key implies again: what it reports of the key counts.
+  mutating func endHold() {
+    if inFlight == nil, !travel.isOpen { travel.end() }
   }
 
   /// Lets the time until the key is at rest go on, because a command waits to be repeated.

@@ -114,6 +114,7 @@ extension CommandDispatcher {
     if report.isNew { log.statuses.recordReport(for: key, at: now) }
     if repetition != nil, case .ended = report.verdict { _ = sendQueue.remove(key) }
     apply(report.verdict, to: key, at: now)
+    if report.isNew, facts[key].hasImplications { endHolds(by: value, of: key) }
     return (value, report.isNew && report.isByHand)
   }
 
@@ -125,6 +126,14 @@ extension CommandDispatcher {
       if let actual = deliveries[other.key].actual, actual != other.value { return true }
     }
     return false
+  }
+
+  /// The device reports what other keys imply: their reports count again.
+  private mutating func endHolds(by value: Value, of key: KeyIndex) {
+    for other in relations[key].implying where other.value == value {
+      deliveries.update(other.key) { $0.endHold() }
+      refreshTarget(other.key)
+    }
   }
 
   /// Takes a report that is no value of its property, and may be all the same something to read.

@@ -118,7 +118,8 @@ extension CommandDispatcher {
 
   /// Whether the device is online and known to have `value` already.
   func deviceHas(_ value: Value, _ key: KeyIndex) -> Bool {
-    guard sendQueue.isOnline(key), !isAction(key), !registry.definition(of: key).property.always
+    guard sendQueue.isOnline(key), !sendQueue.isStale(key), !isAction(key),
+      !registry.definition(of: key).property.always
     else { return false }
     return shows(value, key) && !(facts[key].hasImplications && hasRider(key))
   }

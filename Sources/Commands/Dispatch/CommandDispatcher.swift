@@ -148,19 +148,13 @@ package struct CommandDispatcher: ~Copyable {
 
   /// The newest value that is pending or in flight, otherwise what the device has.
   func expectedValue(of key: KeyIndex) -> Value? {
-    if let own = queue.pending(key)?.value.value ?? sendQueue[key]?.value { return own }
-    let implied = facts[key].hasImplications ? waitingImplication(of: key) : nil
-    return implied ?? deliveries[key].expected
+    queue.pending(key)?.value.value ?? sendQueue[key]?.value ?? deliveries[key].expected
   }
 
   /// Shows as the target what the device will have; a group's key shows what its members will.
   mutating func refreshTarget(_ key: KeyIndex) {
     guard !isAction(key), !facts[key].isGroup else { return }
     log.statuses.setTarget(expectedValue(of: key), of: key)
-    guard facts[key].hasImplications else { return }
-    for other in relations[key].implied {
-      log.statuses.setTarget(expectedValue(of: other.key), of: other.key)
-    }
   }
 
   @inline(__always)

@@ -160,9 +160,15 @@ package struct SendQueue {
     let isUnknown = awaitsAvailability(of: facts[key].device)
     guard let command = commands[key] else { return isUnknown }
     if command.change.isReplayed {
-      return isUnknown || facts[key].isReported && !retained.knows(key)
+      return isUnknown || isStale(key)
     }
     return isUnknown && !command.isUrgent
+  }
+
+  /// Whether the broker may still send a state of `key` that it retains, so that the one that was
+  /// reported before says nothing.
+  func isStale(_ key: KeyIndex) -> Bool {
+    retained.areMissing && facts[key].isReported && !retained.knows(key)
   }
 
   /// Whether the broker has not said yet whether a device is online.
