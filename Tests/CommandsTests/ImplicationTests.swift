@@ -193,4 +193,20 @@ import Values
     try bench.report("brightness", 90)
     #expect(try bench.target("brightness") == 90)
   }
+
+  @Test func `what rode in a message is not repeated alone`() throws {
+    var bench = try Self.bench(true, retries: 2)
+    var options = ChangeOptions()
+    options.rides = true
+    try bench.machine.change(.set(80), of: bench.key("brightness"), at: bench.now, options)
+    try bench.set("power", .boolean(false))
+    bench.pass(300)
+    #expect(bench.send() == [#"{"power":false,"brightness":80}"#])
+    try bench.report("power", false)
+    bench.pass(5000)
+    #expect(bench.payloads() == [])
+    #expect(try bench.phase("brightness") == .failed)
+    let hasUnsent = bench.hasUnsent
+    #expect(!hasUnsent)
+  }
 }

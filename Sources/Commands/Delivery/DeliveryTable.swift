@@ -123,7 +123,7 @@ struct DeliveryTable {
   ) -> Delivery.Verdict {
     guard let flight = deliveries[key].inFlight else { return .none }
     deliveries[key].miss()
-    guard mayRetry, isResponsive[device], !flight.isOvertaken,
+    guard mayRetry, isResponsive[device], !flight.isOvertaken, !flight.command.change.rides,
       flight.command.retries < confirmation.retries
     else {
       isResponsive[device] = false
