@@ -28,8 +28,10 @@ struct ImpliedValue {
 
 /// Rules between properties of which a value of one makes another one take a value.
 extension CommandStateMachine {
-  /// Ends the commands that imply otherwise than a new value of `key`, or that it implies otherwise
-  /// than, whatever they wait for; those of the same change ride with it. Of `keys` alone, if given.
+  /// Ends the commands that contradict a new value of `key` by what one of them implies.
+  ///
+  /// It does not matter what they wait for. Those of the same change ride with it. Of `keys` alone, if
+  /// given.
   mutating func endContradicting(
     _ value: Value,
     of key: KeyIndex,

@@ -207,7 +207,12 @@ package struct DurabilityGate {
       let command = WithheldKeys.Command(
         key: key,
         sequence: waiting.sequence,
-        others: commands.rivals(of: key, waiting.value, isUrgent: waiting.isUrgent, isAccepted: true),
+        others: commands.rivals(
+          of: key,
+          waiting.value,
+          isUrgent: waiting.isUrgent,
+          isAccepted: true
+        ),
         ended: waiting.sequence,
         urgentNumber: waiting.isUrgent ? waiting.number : nil
       )

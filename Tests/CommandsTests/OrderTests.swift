@@ -57,7 +57,8 @@ import Values
     try bench.set("command", .text("STOP"))
     try hurry(how, &bench)
     #expect(bench.payloads() == [])
-    #expect(PendingStatus(of: try bench.key("position"), in: bench.machine.dispatcher)?.waits == .lane)
+    let pending = PendingStatus(of: try bench.key("position"), in: bench.machine.dispatcher)
+    #expect(pending?.waits == .lane)
     bench.finish(first)
     let second = bench.publishes()
     #expect(second.map(\.payload) == [Array("STOP".utf8)])
@@ -160,7 +161,8 @@ import Values
     #expect(topics == ["up/set", "down/set", "up/set", "mute/set"])
   }
 
-  @Test func `a press does not wait for those of other devices, nor for an acknowledgement`() throws {
+  @Test func `a press does not wait for those of other devices, nor for an acknowledgement`() throws
+  {
     func button(_ id: String) -> Property {
       .word(id, kind: .action(["press"]), delay: 0)
     }

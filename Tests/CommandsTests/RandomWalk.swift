@@ -272,7 +272,9 @@ private struct History {
   var open: [UInt64: Phase] = [:]
   private var lastSending: [KeyIndex: UInt64] = [:]
 
-  /// - Parameter ended: The keys whose values an urgent value of the event's key ends.
+  /// Takes an event, and tells what is broken.
+  ///
+  /// An urgent value of its key ends those of the keys `ended`.
   mutating func note(_ event: CommandEvent, ending ended: [KeyIndex]) -> String? {
     let name = "\(event.phase) of command \(event.number)"
     if event.isFinal, let caller = event.origin?.replyTo, owed.remove(caller) == nil {

@@ -161,7 +161,8 @@ import Values
   @Test func `a scene that states off leaves the lamp off`() throws {
     var bench = CoreBench(isJournalled: false, devices: [Self.dimmable(merges: false)])
     let (power, level) = (
-      try bench.core.registry.index(of: "lamp/power"), try bench.core.registry.index(of: "lamp/level")
+      try bench.core.registry.index(of: "lamp/power"),
+      try bench.core.registry.index(of: "lamp/level")
     )
     let results = bench.core.changeEach(
       [(power, .number(0)), (level, .number(40))],
