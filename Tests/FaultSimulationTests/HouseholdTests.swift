@@ -7,7 +7,7 @@ import Testing
 @Suite struct HouseholdTests {
   @Test func `no household violates a clause that is held, and every situation is met`() {
     var seen = HouseholdCoverage()
-    for seed: UInt64 in 0..<120 {
+    for seed: UInt64 in 0..<400 {
       let report = HouseholdReport(seed: seed, steps: 300)
       #expect(report.breach == nil, "\(report.breach ?? "")")
       seen.add(report.seen)
