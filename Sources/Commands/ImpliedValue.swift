@@ -38,17 +38,16 @@ extension CommandStateMachine {
     among keys: [KeyIndex]? = nil,
     at now: Moment
   ) {
-    let relations = dispatcher.relations[key]
-    guard !relations.implied.isEmpty || !relations.implying.isEmpty else { return }
-    let reason = dispatcher.name(value, of: key)
-    for other in relations.implying where keys?.contains(other.key) ?? true {
-      end(other.key, because: reason, at: now) { change in
+    guard dispatcher.facts[key].hasImplications else { return }
+    let cause = (value, key)
+    for other in dispatcher.relations[key].implying where keys?.contains(other.key) ?? true {
+      end(other.key, by: cause, at: now) { change in
         let isSameChange = change.rides && change.acceptedAt == now
         return !isSameChange && !other.agrees(change.value, with: value)
       }
     }
-    for other in relations.implied where keys?.contains(other.key) ?? true {
-      end(other.key, because: reason, at: now) { !other.agrees(value, with: $0.value) }
+    for other in dispatcher.relations[key].implied where keys?.contains(other.key) ?? true {
+      end(other.key, by: cause, at: now) { !other.agrees(value, with: $0.value) }
     }
   }
 
@@ -68,12 +67,15 @@ extension CommandStateMachine {
   /// the value is not known.
   private mutating func end(
     _ key: KeyIndex,
-    because reason: String,
+    by cause: (value: Value, key: KeyIndex),
     at now: Moment,
     where isOver: (PendingChange) -> Bool
   ) {
-    waitingSteps.end(key, as: .superseded, reason: reason, in: &dispatcher.log, at: now)
-    dispatcher.end(key, because: reason, at: now, where: isOver)
+    if waitingSteps.contains(key) {
+      let reason = dispatcher.name(cause.value, of: cause.key)
+      waitingSteps.end(key, as: .superseded, reason: reason, in: &dispatcher.log, at: now)
+    }
+    dispatcher.end(key, by: cause, at: now, where: isOver)
   }
 
   /// Someone set a value at the device: commands that imply otherwise are not repeated, and those that
@@ -120,7 +122,7 @@ extension CommandDispatcher {
     return "\(registry.definition(of: key).property.id) \(text)"
   }
 
-  /// What a command that waits or is on its way makes `key` take; the newest wins.
+  /// What a command that waits or is in flight makes `key` take; the newest wins.
   func implication(of key: KeyIndex) -> Value? {
     var newest: (number: UInt64, value: Value?)?
     for other in relations[key].implying {
@@ -151,7 +153,7 @@ extension CommandDispatcher {
     queue.pending(key)?.value.rides ?? sendQueue[key]?.change.rides ?? false
   }
 
-  /// Whether a command of `key` waits or is on its way.
+  /// Whether a command of `key` waits or is in flight.
   func hasCommand(_ key: KeyIndex) -> Bool {
     if queue.isPending(key) || sendQueue.hasCommand(key) { return true }
     return deliveries[key].inFlight.map { !$0.isEnded } ?? false
@@ -160,8 +162,7 @@ extension CommandDispatcher {
   /// A command of `key` was sent, or has ended: what was to ride with it, and has not, ends.
   mutating func endRiders(of key: KeyIndex, with command: Command, at now: Moment) {
     for other in relations[key].implying {
-      let reason = name(command.value, of: key)
-      endWaiting(other.key, because: reason, at: now) {
+      endWaiting(other.key, by: (command.value, key), at: now) {
         $0.rides && $0.number < command.change.number
       }
     }
@@ -184,34 +185,35 @@ extension CommandDispatcher {
       && relations[key].implying.contains { deliveries[$0.key].inFlight != nil }
   }
 
+  /// Ends the commands of `key` that `isOver` chooses, in flight or not; most changes end none, so the
+  /// reason is put into words only where one ends.
   fileprivate mutating func end(
     _ key: KeyIndex,
-    because reason: String,
+    by cause: (value: Value, key: KeyIndex),
     at now: Moment,
     where isOver: (PendingChange) -> Bool
   ) {
     if let flight = deliveries[key].inFlight, isOver(flight.command.change) {
-      abandon(key, as: .superseded, reason: reason, at: now)
+      abandon(key, as: .superseded, reason: name(cause.value, of: cause.key), at: now)
     }
-    endWaiting(key, because: reason, at: now, where: isOver)
+    endWaiting(key, by: cause, at: now, where: isOver)
   }
 
   private mutating func endWaiting(
     _ key: KeyIndex,
-    because reason: String,
+    by cause: (value: Value, key: KeyIndex),
     at now: Moment,
     where isOver: (PendingChange) -> Bool
   ) {
-    if let pending = queue.pending(key)?.value, isOver(pending),
-      case .cancelled(let change, let collapsed) = queue.cancel(key)
-    {
-      let command = Command(change: change, collapsed: collapsed)
-      emit(.superseded, of: command, reason: reason, for: key, at: now)
+    if let pending = queue.pending(key)?.value, isOver(pending) {
+      let reason = name(cause.value, of: cause.key)
+      _ = endPending(key, as: .superseded, reason: reason, at: now)
+      refreshTarget(key)
     }
     if let waiting = sendQueue[key], isOver(waiting.change) {
+      let reason = name(cause.value, of: cause.key)
       endWaitingCommand(of: key, as: .superseded, reason: reason, at: now)
     }
-    refreshTarget(key)
   }
 
   fileprivate mutating func endHeld(

@@ -120,7 +120,7 @@ extension GatewayCore {
         try change(.set(value), of: key, at: now, delay: delay, options.settling)
       }
     }
-    skipQuiet(of: values.filter { waits[$0.key] == nil }, at: now, options)
+    skipQuiet(of: values, except: waits, at: now, options)
   }
 
   /// The longest quiet period of these keys, without momentary commands.
@@ -154,14 +154,17 @@ extension GatewayCore {
   }
 
   /// Ends the quiet periods of several values if that is asked for, once all are accepted: one message
-  /// may carry several of a device.
+  /// may carry several of a device. Those of a feedback loop wait all the same.
   private mutating func skipQuiet(
     of values: [(key: KeyIndex, value: Value)],
+    except slowed: [KeyIndex: Duration] = [:],
     at now: Moment,
     _ options: ChangeOptions
   ) {
     guard options.skipsQuiet else { return }
-    for (key, _) in values { flush(key, at: now, source: options.origin?.source ?? "mqtt") }
+    for (key, _) in values where slowed[key] == nil {
+      flush(key, at: now, source: options.origin?.source ?? "mqtt")
+    }
   }
 
   /// Reports that a change was rejected before it reached a key's queue.

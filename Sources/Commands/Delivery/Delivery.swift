@@ -216,7 +216,7 @@ struct Delivery {
   ///
   /// `repetition` is the command that waits to be repeated, if one does: the attempt before may
   /// have reached the device. The verdict is about that one then. `isImplied` states whether a command
-  /// of another key is on its way that implies a value of this one, `movesActualOnly` that the report
+  /// of another key is in flight that implies a value of this one, `movesActualOnly` that the report
   /// says nothing about what anyone wants, whatever its value.
   mutating func report(
     _ value: Value,

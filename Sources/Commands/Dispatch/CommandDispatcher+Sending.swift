@@ -102,18 +102,26 @@ extension CommandDispatcher {
     exceptUrgent: Bool = false,
     at now: Moment
   ) -> Bool {
-    var hasEnded = false
-    if case .cancelled(let change, let collapsed) = queue.cancel(key) {
-      hasEnded = true
-      let command = Command(change: change, collapsed: collapsed)
-      emit(phase, of: command, reason: reason, for: key, at: now)
-    }
+    var hasEnded = endPending(key, as: phase, reason: reason, at: now)
     while !(exceptUrgent && sendQueue[key]?.isUrgent ?? false), let command = sendQueue.remove(key)
     {
       hasEnded = true
       emit(phase, of: command, reason: reason, for: key, at: now)
     }
     return hasEnded
+  }
+
+  /// Ends the value of `key` that waits for quiet; `false` when there was none.
+  mutating func endPending(
+    _ key: KeyIndex,
+    as phase: Phase,
+    reason: String?,
+    at now: Moment
+  ) -> Bool {
+    guard case .cancelled(let change, let collapsed) = queue.cancel(key) else { return false }
+    let command = Command(change: change, collapsed: collapsed)
+    emit(phase, of: command, reason: reason, for: key, at: now)
+    return true
   }
 
   /// Whether the device is online and known to have `value` already.
