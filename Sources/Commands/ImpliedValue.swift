@@ -41,13 +41,15 @@ extension CommandStateMachine {
     guard dispatcher.facts[key].hasImplications else { return }
     let cause = (value, key)
     for other in dispatcher.relations[key].implying where keys?.contains(other.key) ?? true {
-      end(other.key, by: cause, at: now) { change in
+      if other.value != value { endSteps(of: other.key, by: cause, at: now) }
+      dispatcher.end(other.key, by: cause, at: now) { change in
         let isSameChange = change.rides && change.acceptedAt == now
         return !isSameChange && !other.agrees(change.value, with: value)
       }
     }
     for other in dispatcher.relations[key].implied where keys?.contains(other.key) ?? true {
-      end(other.key, by: cause, at: now) { !other.agrees(value, with: $0.value) }
+      endSteps(of: other.key, by: cause, at: now)
+      dispatcher.end(other.key, by: cause, at: now) { !other.agrees(value, with: $0.value) }
     }
   }
 
@@ -63,19 +65,15 @@ extension CommandStateMachine {
       .map { Rival(key: $0.key) }
   }
 
-  /// Ends the commands of `key` that `isOver` chooses, in flight or not, and with them steps, of which
-  /// the value is not known.
-  private mutating func end(
-    _ key: KeyIndex,
+  /// Ends steps that wait for the state of `key`, whatever value they would result in.
+  private mutating func endSteps(
+    of key: KeyIndex,
     by cause: (value: Value, key: KeyIndex),
-    at now: Moment,
-    where isOver: (PendingChange) -> Bool
+    at now: Moment
   ) {
-    if waitingSteps.contains(key) {
-      let reason = dispatcher.name(cause.value, of: cause.key)
-      waitingSteps.end(key, as: .superseded, reason: reason, in: &dispatcher.log, at: now)
-    }
-    dispatcher.end(key, by: cause, at: now, where: isOver)
+    guard waitingSteps.contains(key) else { return }
+    let reason = dispatcher.name(cause.value, of: cause.key)
+    waitingSteps.end(key, as: .superseded, reason: reason, in: &dispatcher.log, at: now)
   }
 
   /// Someone set a value at the device: commands that imply otherwise are not repeated, and those that

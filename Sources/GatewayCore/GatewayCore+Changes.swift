@@ -154,7 +154,9 @@ extension GatewayCore {
   }
 
   /// Ends the quiet periods of several values if that is asked for, once all are accepted: one message
-  /// may carry several of a device. Those of a feedback loop wait all the same.
+  /// may carry several of a device.
+  ///
+  /// Those of a feedback loop wait all the same.
   private mutating func skipQuiet(
     of values: [(key: KeyIndex, value: Value)],
     except slowed: [KeyIndex: Duration] = [:],

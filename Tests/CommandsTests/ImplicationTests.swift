@@ -209,4 +209,23 @@ import Values
     let hasUnsent = bench.hasUnsent
     #expect(!hasUnsent)
   }
+
+  @Test(arguments: [true, false])
+  func `a step that waits for the state ends only with what it would contradict`(
+    isOn: Bool
+  ) throws {
+    var lamp = Self.lamp()
+    lamp.properties[1].state = StateSource(
+      topic: "d",
+      value: .whole,
+      get: StateRequest(topic: "d/get", payload: [])
+    )
+    var bench = Bench([lamp])
+    try bench.report("power", .boolean(!isOn))
+    try bench.step("brightness", 10)
+    try bench.set("power", .boolean(isOn))
+    #expect(bench.told().contains("brightness superseded: power off") == !isOn)
+    try bench.report("brightness", 40)
+    #expect(try bench.target("brightness") == .number(isOn ? 50 : 40))
+  }
 }
