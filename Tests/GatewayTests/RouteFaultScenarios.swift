@@ -116,6 +116,9 @@ import Testing
     let line = try bench.running().waitForLine(containing: "topic=cmd/lamp")
     #expect(line?.contains("message of our own") == true)
     #expect(line?.contains("to=far/lamp") == true)
+    // What was forwarded before the line was logged has arrived once this has.
+    hand.publish("cmd/mark", "1")
+    #expect(witness.waitFor("far/mark", "1"))
     #expect(witness.texts(on: "far/lamp").count < 40)
     // The next ones are forwarded once each, at any time.
     let before = witness.texts(on: "far/lamp").count
