@@ -245,6 +245,7 @@ package struct JournalRows {
   /// Whether a key has an urgent command up to a sequence number that the broker has not acknowledged.
   func hasUrgentCommand(_ key: KeyIndex, through sequence: UInt64) -> Bool {
     keys[Int(key.rawValue)].commands.hasUrgent(through: sequence)
+      || replaced.hasUrgent(key, through: sequence, plan)
   }
 
   /// When the key's row on the disk expires.

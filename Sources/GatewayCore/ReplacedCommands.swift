@@ -77,6 +77,18 @@ struct ReplacedCommands {
     return newest.flatMap { $0.expiresAt > now ? $0 : nil }
   }
 
+  /// Whether an urgent command of a key would come back, up to a sequence number.
+  func hasUrgent(
+    _ key: KeyIndex,
+    through sequence: UInt64,
+    _ plan: borrowing JournalPlan
+  ) -> Bool {
+    guard !commands.isEmpty, let replaced = commands[key] else { return false }
+    return replaced.contains {
+      $0.command.isUrgent && $0.command.sequence <= sequence && comesBack($0, plan)
+    }
+  }
+
   private func newest(of key: KeyIndex, _ plan: borrowing JournalPlan) -> Replaced? {
     var newest: Replaced?
     for replaced in commands[key] ?? [] where comesBack(replaced, plan) {

@@ -29,8 +29,12 @@ struct Ledger {
   private var lastShown: [JSONValue?]
   /// What each device has shown since a command was sent to it that is no repetition.
   private var shownSince: [[JSONValue]]
+  /// Whether it records every command; without a subscriber, it never hears of those without a
+  /// caller.
+  private let isComplete: Bool
 
-  init(keys: Int) {
+  init(keys: Int, isComplete: Bool) {
+    self.isComplete = isComplete
     newestSent = Array(repeating: 0, count: keys)
     newestNumber = Array(repeating: 0, count: keys)
     lastShown = Array(repeating: nil, count: keys)
@@ -154,7 +158,7 @@ struct Ledger {
     let wasSent = command.phase == .sending || command.phase == .sent
     switch event.phase {
     case .superseded:
-      if event.reason == "newer value", event.number >= newestNumber[place] {
+      if isComplete, event.reason == "newer value", event.number >= newestNumber[place] {
         return "gave way to something newer that there is not"
       }
       return event.reason == nil ? "superseded for no reason" : nil

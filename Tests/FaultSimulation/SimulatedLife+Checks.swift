@@ -143,12 +143,19 @@ extension SimulatedLife {
 
   private static func text(_ value: Value?) -> String { value?.bareText ?? "unknown" }
 
-  /// If nothing can be sent, no wake-up may be in the past, or the loop would spin.
+  /// If nothing can be sent, no wake-up may stay in the past, or the loop would spin.
+  ///
+  /// An action that moved up may have waited too long already.
   func checkQuiet() {
-    guard breach == nil, let wake = core.commands.nextDeadline(after: now), wake <= now else {
-      return
-    }
+    guard breach == nil, hasPassedWakeUp else { return }
+    wake()
+    drain()
+    guard breach == nil, hasPassedWakeUp else { return }
     fail("a wake-up that has passed is still set")
+  }
+
+  private var hasPassedWakeUp: Bool {
+    core.commands.nextDeadline(after: now).map { $0 <= now } ?? false
   }
 
   // MARK: - The end

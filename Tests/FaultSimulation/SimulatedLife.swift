@@ -105,7 +105,7 @@ package final class SimulatedLife {
     core.pipeline.transcript = []
     model = Model(registry, settings.commands, isWatched: isWatched, isJournalled: isJournalled)
     invariants = DurabilityInvariants(registry)
-    ledger = Ledger(keys: registry.properties.count)
+    ledger = Ledger(keys: registry.properties.count, isComplete: isWatched || isJournalled)
     routes = RouteLedger(ttl: settings.routeTTL)
     world = World(registry)
     agenda.plan(.reconnection(generation: 0), at: now)
