@@ -71,6 +71,12 @@ extension GatewayCore {
     )
   }
 
+  /// The session of these devices was made: the broker sends what it retains of them, and
+  /// ``retainedMessagesCompleted(of:at:)`` follows; see ``connectionChanged(isUp:at:)``.
+  package mutating func retainedMessagesFollow(of devices: [Int], at now: Moment) {
+    pipeline.commands.dispatcher.retainedFollow(of: devices, at: now)
+  }
+
   /// The session, among the sources of a device's availability; those of its definition count from 0.
   private static var sessionSource: Int { -1 }
 

@@ -14,7 +14,7 @@ extension GatewayCore {
 
   /// The connection to the gateway's own broker was made or ended.
   ///
-  /// The broker then sends what it retains; ``retainedMessagesCompleted(at:)`` follows. Until then, for
+  /// The broker then sends what it retains; ``retainedMessagesCompleted(of:at:)`` follows. Until then, for
   /// two seconds at most, nothing is sent to a device whose availability was not reported on this
   /// connection, except urgent values, and nothing that an earlier process left for a key whose state was
   /// not.
@@ -26,9 +26,9 @@ extension GatewayCore {
     if isUp { states.forgetPublished() }
   }
 
-  /// The broker has sent the messages that it retains.
-  package mutating func retainedMessagesCompleted(at now: Moment) {
-    pipeline.commands.dispatcher.retainedCompleted(at: now)
+  /// The broker has sent the messages that it retains, of these devices or, with `nil`, of all.
+  package mutating func retainedMessagesCompleted(of devices: [Int]? = nil, at now: Moment) {
+    pipeline.commands.dispatcher.retainedCompleted(of: devices, at: now)
   }
 
   /// What became of ``Effect/publish(_:)``; a number that was answered before is ignored.

@@ -215,4 +215,46 @@ import Values
     try bench.set("plug/power", .number(25), skipsQuiet: true)
     #expect(bench.published().isEmpty)
   }
+
+  // MARK: - A member of a cluster
+
+  @Test(arguments: [true, false])
+  func `a device waits for what the session of its partition brings, and no other does`(
+    isOffline: Bool
+  ) throws {
+    var bench = CoreBench(isJournalled: false, devices: Self.devices)
+    let lamp = try bench.core.registry.deviceIndex(of: "lamp")
+    bench.core.sessionChanged(ofDevice: lamp, isUp: true, at: bench.now)
+    bench.core.retainedMessagesFollow(of: [lamp], at: bench.now)
+    try bench.set("lamp/level", .number(40), skipsQuiet: true)
+    try bench.set("plug/dim", .number(30), skipsQuiet: true)
+    #expect(bench.published() == ["publish dim/set 30"])
+    #expect(try Self.waits("lamp/level", bench) == .unknown)
+    if isOffline { try Self.says(false, 0, &bench) }
+    bench.core.retainedMessagesCompleted(of: [lamp], at: bench.now)
+    #expect(bench.published() == (isOffline ? [] : ["publish level/set 40"]))
+  }
+
+  @Test func `without a marker each session is waited for two seconds`() throws {
+    var devices = Self.devices
+    devices[1].availability = devices[0].availability
+    var bench = CoreBench(isJournalled: false, devices: devices)
+    let (lamp, plug) = (
+      try bench.core.registry.deviceIndex(of: "lamp"),
+      try bench.core.registry.deviceIndex(of: "plug")
+    )
+    bench.core.retainedMessagesFollow(of: [lamp], at: bench.now)
+    try bench.set("lamp/level", .number(40), skipsQuiet: true)
+    bench.pass(1500)
+    bench.core.retainedMessagesFollow(of: [plug], at: bench.now)
+    try bench.set("plug/dim", .number(30), skipsQuiet: true)
+    bench.pass(499)
+    #expect(bench.published().isEmpty)
+    bench.pass(1)
+    #expect(bench.published() == ["publish level/set 40"])
+    bench.pass(1499)
+    #expect(bench.published().isEmpty)
+    bench.pass(1)
+    #expect(bench.published() == ["publish dim/set 30"])
+  }
 }

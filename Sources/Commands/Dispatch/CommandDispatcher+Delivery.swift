@@ -166,7 +166,7 @@ extension CommandDispatcher {
 
   /// The connection to the broker was made or ended.
   ///
-  /// `hasRetained`: the broker sends what it retains of devices until ``retainedCompleted(at:)``, or for
+  /// `hasRetained`: the broker sends what it retains of devices until ``retainedCompleted(of:at:)``, or for
   /// two seconds; what depends on it waits.
   package mutating func connectionChanged(
     isUp: Bool,
@@ -177,9 +177,20 @@ extension CommandDispatcher {
     failOffline(unable, at: now)
   }
 
-  /// The broker has sent what it retains of devices.
-  package mutating func retainedCompleted(at now: Moment) {
-    failOffline(sendQueue.retainedCompleted(), at: now)
+  /// The connection of some devices was made, and the broker sends what it retains of them, until
+  /// ``retainedCompleted(of:at:)``, or for two seconds.
+  package mutating func retainedFollow(of devices: [Int], at now: Moment) {
+    sendQueue.retainedFollow(of: devices, at: now)
+  }
+
+  /// The broker has sent what it retains of these devices, `nil` for all.
+  package mutating func retainedCompleted(of devices: [Int]? = nil, at now: Moment) {
+    failOffline(sendQueue.retainedCompleted(of: devices), at: now)
+  }
+
+  /// Waits no longer for what the broker has not sent in time.
+  mutating func retainedOverdue(at now: Moment) {
+    failOffline(sendQueue.retainedOverdue(at: now), at: now)
   }
 
   /// One of a device's availability sources reported.

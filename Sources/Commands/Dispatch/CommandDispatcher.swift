@@ -137,7 +137,7 @@ package struct CommandDispatcher: ~Copyable {
         rest(key, at: due, now)
       }
     } else if let end = sendQueue.retained.deadline, end <= due {
-      retainedCompleted(at: now)
+      retainedOverdue(at: now)
     } else {
       return sendQueue.endPresumed(at: due)
     }

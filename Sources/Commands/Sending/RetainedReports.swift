@@ -7,13 +7,17 @@ import LastOut
 /// availability and states.
 ///
 /// Until then what was known before may be wrong: whether a device is online, and for a value of an
-/// earlier process also what the device has.
+/// earlier process also what the device has. A cluster has a connection for some of the devices each.
 struct RetainedReports {
   /// How long the broker may take.
   static let patience = Duration.seconds(2)
 
-  /// When they count as complete at the latest; `nil` once they are.
+  /// When the first of them count as complete at the latest; `nil` once all are.
   private(set) var deadline: Moment?
+  /// When those of all devices do.
+  private var end: Moment?
+  /// When those of devices do that have a connection of their own.
+  private var ends: [Int: Moment] = [:]
   /// The availability sources that have reported since the connection was made, by device.
   private var sources: [Int: Set<Int>] = [:]
   /// The keys that were reported since.
@@ -22,14 +26,45 @@ struct RetainedReports {
   /// Whether some may be missing.
   var areMissing: Bool { deadline != nil }
 
+  /// Whether some of a device may be missing.
+  func areMissing(of device: Int) -> Bool { end != nil || ends[device] != nil }
+
   /// The connection was made.
   mutating func begin(at now: Moment) {
-    end()
-    deadline = now.advanced(by: Self.patience)
+    self = RetainedReports()
+    end = now.advanced(by: Self.patience)
+    deadline = end
   }
 
-  /// All have come, or none comes any more.
-  mutating func end() { self = RetainedReports() }
+  /// The connection of some devices was made, which have these keys.
+  mutating func begin(_ devices: [Int], _ keys: some Sequence<KeyIndex>, at now: Moment) {
+    for device in devices {
+      ends[device] = now.advanced(by: Self.patience)
+      sources[device] = nil
+    }
+    self.keys.subtract(keys)
+    deadline = Moment.earlier(end, ends.values.min())
+  }
+
+  /// Those of these devices have come, `nil` for all, or none comes any more.
+  mutating func complete(_ devices: [Int]?) {
+    if let devices {
+      for device in devices { ends[device] = nil }
+    } else {
+      end = nil
+    }
+    deadline = Moment.earlier(end, ends.values.min())
+    if deadline == nil { self = RetainedReports() }
+  }
+
+  /// The connection of all devices ended.
+  mutating func connectionEnded() { self = RetainedReports() }
+
+  /// Waits no longer for what takes too long.
+  mutating func giveUp(at now: Moment) {
+    if let end, end <= now { complete(nil) }
+    complete(ends.filter { $0.value <= now }.map(\.key))
+  }
 
   /// One of a device's availability sources has reported.
   mutating func heard(_ source: Int, of device: Int) {
@@ -41,9 +76,11 @@ struct RetainedReports {
 
   /// Whether the availability of a device is known, which has this number of sources.
   func knows(_ device: Int, sources count: Int) -> Bool {
-    !areMissing || count == 0 || sources[device]?.count == count
+    !areMissing(of: device) || count == 0 || sources[device]?.count == count
   }
 
-  /// Whether what the broker retains of a key's state is known.
-  func knows(_ key: KeyIndex) -> Bool { !areMissing || keys.contains(key) }
+  /// Whether what the broker retains of the state of a device's key is known.
+  func knows(_ key: KeyIndex, ofDevice device: Int) -> Bool {
+    !areMissing(of: device) || keys.contains(key)
+  }
 }

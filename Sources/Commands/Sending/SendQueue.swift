@@ -168,7 +168,7 @@ package struct SendQueue {
   /// Whether the broker may still send a state of `key` that it retains, so that the one that was
   /// reported before says nothing.
   func isStale(_ key: KeyIndex) -> Bool {
-    retained.areMissing && facts[key].isReported && !retained.knows(key)
+    retained.areMissing && facts[key].isReported && !retained.knows(key, ofDevice: facts[key].device)
   }
 
   /// Whether the broker has not said yet whether a device is online.
@@ -336,7 +336,7 @@ package struct SendQueue {
 
   /// The connection to the broker was made or ended.
   ///
-  /// `hasRetained`: the broker sends what it retains, until ``retainedCompleted()``.
+  /// `hasRetained`: the broker sends what it retains, until ``retainedCompleted(of:)``.
   ///
   /// - Returns: The keys whose commands cannot wait, see ``insert(_:for:)``.
   mutating func connectionChanged(
@@ -346,7 +346,7 @@ package struct SendQueue {
   ) -> [KeyIndex] {
     guard isUp != isConnected else { return [] }
     isConnected = isUp
-    if isUp, hasRetained { retained.begin(at: now) } else { retained.end() }
+    if isUp, hasRetained { retained.begin(at: now) } else { retained.connectionEnded() }
     sleepers.endAll()
     renewRequests(at: now)
     guard count > 0 else { return [] }
@@ -379,14 +379,33 @@ package struct SendQueue {
     place(key)
   }
 
-  /// The broker has sent what it retains: commands that waited for it join their lanes in the order of
-  /// their changes.
+  /// The connection of some devices was made: the broker sends what it retains of them, until
+  /// ``retainedCompleted(of:)``.
+  mutating func retainedFollow(of devices: [Int], at now: Moment) {
+    retained.begin(devices, keys(of: devices), at: now)
+  }
+
+  /// The broker has sent what it retains of these devices, `nil` for all: commands that waited for it
+  /// join their lanes in the order of their changes.
   ///
   /// - Returns: The keys whose commands cannot wait, see ``insert(_:for:)``.
-  mutating func retainedCompleted() -> [KeyIndex] {
+  mutating func retainedCompleted(of devices: [Int]?) -> [KeyIndex] {
     guard retained.areMissing else { return [] }
-    retained.end()
+    retained.complete(devices)
+    guard count > 0 else { return [] }
+    return place(inOrderOfChanges(devices.map(keys(of:)) ?? Array(facts.keys)))
+  }
+
+  /// Waits no longer for what the broker has not sent in time.
+  ///
+  /// - Returns: The keys whose commands cannot wait, see ``insert(_:for:)``.
+  mutating func retainedOverdue(at now: Moment) -> [KeyIndex] {
+    retained.giveUp(at: now)
     return count > 0 ? place(inOrderOfChanges(facts.keys)) : []
+  }
+
+  private func keys(of devices: [Int]) -> [KeyIndex] {
+    devices.flatMap { registry.indices(ofDevice: $0).map { KeyIndex($0) } }
   }
 
   /// A sleeping device reported itself: its commands join their lane in the order of their changes.

@@ -108,6 +108,7 @@ extension ClusterMember {
         leave(device, at: now)
       }
     }
+    if isDriven, isConnected { mqtt.sessionConnected(partition, at: now) }
   }
 
   /// This member drives a device, whose session is there or not.

@@ -31,6 +31,10 @@ struct ClusterSubscriptions: Sendable {
       filters[place].append(.init(filter: "\(base)/\(id)/#", wantsRetained: false, noLocal: true))
       addReports(ofDevice: device, in: registry, to: place)
     }
+    for place in filters.indices {
+      let marker = TopicMap.marker(below: base, of: Partition(place))
+      filters[place].append(.init(filter: marker, wantsRetained: false))
+    }
     for scene in registry.scenes {
       let place = Self.partition(ofScene: scene.id, count: count).number
       filters[place].append(

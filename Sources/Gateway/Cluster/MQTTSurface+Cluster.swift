@@ -3,6 +3,8 @@
 
 import Cluster
 import Configuration
+import GatewayCore
+import LastOut
 import MQTT
 import Routing
 
@@ -26,6 +28,13 @@ extension MQTTSurface {
     guard isDriven else { return }
     discovery?.announce(places.devices(of: partition))
     if partition == Partition(0) { publishStatus() }
+  }
+
+  /// The session of a partition was made: the broker sends what it retains of its devices.
+  func sessionConnected(_ partition: Partition, at now: Moment) {
+    guard let session = sessions?[partition] else { return }
+    context.core.retainedMessagesFollow(of: context.places?.devices(of: partition) ?? [], at: now)
+    sendMarker(on: session.link, of: partition)
   }
 
   /// Whether this member drives a route with this input.

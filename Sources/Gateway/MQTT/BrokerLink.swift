@@ -42,6 +42,8 @@ final class BrokerLink {
   var isConnected = false { didSet { if isConnected != oldValue { since = EventLoop.now() } } }
   /// Since when it has been connected, or not.
   private(set) var since = EventLoop.now()
+  /// The payload of what was published behind the messages that the broker retains.
+  var marker: [UInt8] = []
   /// Own messages kept while the broker is slow or away; the oldest are dropped when it is full.
   private var messages = Deque<Message>()
   private var queuedBytes = 0

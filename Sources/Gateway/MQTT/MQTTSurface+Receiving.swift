@@ -113,9 +113,18 @@ extension MQTTSurface {
       case .deviceGet(let device): context.core.states.repeatTargets(ofDevice: device)
       case .status: receiveStatus(payload, isRetained: message.flags.retained)
       case .marker:
-        if marker.matches(payload) { context.core.retainedMessagesCompleted(at: now) }
+        receiveMarker(payload, at: now)
       }
     }
+  }
+
+  /// What was published behind the messages that a broker retains came back on the same connection.
+  private func receiveMarker(_ payload: Span<UInt8>, at now: Moment) {
+    let partition = context.receivingPartition
+    let link = partition.flatMap { sessions?[$0]?.link } ?? own
+    guard Bytes.areEqual(payload, link.marker) else { return }
+    let devices = partition.map { context.places?.devices(of: $0) ?? [] }
+    context.core.retainedMessagesCompleted(of: devices, at: now)
   }
 
   /// Whether this gateway handles a message in this role.

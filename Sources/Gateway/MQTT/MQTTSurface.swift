@@ -43,7 +43,8 @@ final class MQTTSurface {
   private(set) var connectionCount = 0
   private(set) var statusTopic = StatusTopic()
   /// Tells when the broker has sent what it retains.
-  private(set) var marker: RetainedMarker
+  /// How often ``sendMarker(on:of:)`` was called.
+  private var markerCount = 0
 
   /// Called for every command that is handed to the broker.
   var onCommand: ((_ topic: String, _ payload: [UInt8], _ keys: [String]) -> Void)?
@@ -57,7 +58,6 @@ final class MQTTSurface {
   /// - Throws: When the MQTT library cannot be set up; an absent broker is no error.
   init(_ context: GatewayContext) throws(OperationsError) {
     self.context = context
-    marker = RetainedMarker(process: context.processNumber)
     commandMessages = CommandMessages(context: context)
     deviceReports = DeviceReports(context: context)
     let configuration = context.configuration
@@ -260,10 +260,16 @@ final class MQTTSurface {
     publishStatus()
   }
 
-  /// Publishes what comes back behind the messages that the broker retains.
-  private func sendMarker() {
-    let message = BrokerLink.Message(topic: topics.marker, payload: marker.next())
-    if !own.send(message) { own.enqueue(message) }
+  /// Publishes what comes back behind the messages that the broker retains, of the devices of a partition
+  /// if the connection is its session.
+  ///
+  /// Its payload differs with each process and connection.
+  func sendMarker(on link: BrokerLink, of partition: Partition? = nil) {
+    markerCount += 1
+    link.marker = Array("\(context.processNumber)-\(markerCount)".utf8)
+    let topic = TopicMap.marker(below: context.configuration.baseTopic, of: partition)
+    let message = BrokerLink.Message(topic: topic, payload: link.marker)
+    if !link.send(message) { link.enqueue(message) }
   }
 
   private func connectionChanged(_ number: Int, to state: MQTTClient.State) {
@@ -279,7 +285,7 @@ final class MQTTSurface {
     if isUp {
       connectionCount += 1
       own.logDroppedMessages()
-      sendMarker()
+      sendMarker(on: own)
       publishStatus()
       context.lights.connected()
       discovery?.connected()

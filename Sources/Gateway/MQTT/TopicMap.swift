@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import Configuration
 import Devices
 import HomeAssistant
@@ -15,7 +16,7 @@ import Routing
 final class TopicMap {
   let status: String
   /// Where the gateway publishes what follows the messages that the broker retains.
-  let marker: String
+  private let partitions: Int
   let subscriptions: TopicSubscriptions
   /// The name of this gateway on the trail of a routed message.
   let routeName: String
@@ -60,9 +61,14 @@ final class TopicMap {
     self.subscriptions = subscriptions
     inputs = configuration.inputs
     status = "\(base)/status"
-    marker = "\(base)/status/retained/marker"
+    partitions = configuration.cluster?.partitions ?? 0
     routeName = String("\(HostName.current)/\(base)".map { $0 == " " ? "_" : $0 })
     ownRouteProperties = Self.routeProperties(routeName)
+  }
+
+  /// The topic of what follows the messages that the broker retains, also on the session of a partition.
+  static func marker(below base: String, of partition: Partition? = nil) -> String {
+    "\(base)/status/retained/marker" + (partition.map { "/\($0.number)" } ?? "")
   }
 
   /// Adds the topics of the next properties and devices, `limit` of them at most, and at last those
@@ -129,7 +135,10 @@ final class TopicMap {
       }
     }
     table.add(.status, for: status)
-    table.add(.marker, for: marker)
+    table.add(.marker, for: Self.marker(below: base))
+    for number in 0..<partitions {
+      table.add(.marker, for: Self.marker(below: base, of: Partition(number)))
+    }
   }
 
   /// Frees the memory of some topics of a map that is not used any more.

@@ -13,7 +13,8 @@ package enum Clause: Int, CaseIterable, Hashable, Sendable {
   case orderOfGroups
   /// Order between presses of one device.
   case orderOfPresses
-  /// Any of these orders, if the older message is sent by a later process.
+  /// Any of these orders, if the older message is sent by a later process, and the newer one was not an
+  /// urgent value that had waited for the disk for as long as one does at most.
   case orderAfterCrash
   /// What a person asked of a device is its state once all is quiet.
   case stateOfCovers
@@ -42,7 +43,7 @@ package struct Clauses: Sendable {
   /// Those that the gateway holds.
   package static let standard = Clauses([
     .orderOfKey, .orderOfEnds, .orderOfExcludes, .orderOfImplies, .orderOfGroups, .orderOfPresses,
-    .stateOfValves, .feedback,
+    .orderAfterCrash, .stateOfValves, .feedback,
   ])
 
   /// Clauses by their names, separated by commas; `all` for all; `nil` if one is unknown.

@@ -88,6 +88,9 @@ struct HouseholdCommands {
   var decidedCount = 0
   /// Intents whose values were resumed by a later process.
   var replayed: Set<UInt64> = []
+  /// Urgent intents that waited for the disk for as long as they do at most; a crash may replay what is
+  /// older.
+  var impatient: Set<UInt64> = []
   /// Intents of relative changes, with the values that they may count from.
   var bases: [Expectation.Command: [Value]] = [:]
 }

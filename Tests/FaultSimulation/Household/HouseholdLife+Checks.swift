@@ -116,6 +116,7 @@ extension HouseholdLife {
     swapped = nil
     commands.bases = [:]
     commands.replayed = []
+    commands.impatient = []
   }
 
   private func checkRest(_ key: Int) {

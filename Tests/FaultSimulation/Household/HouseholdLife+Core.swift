@@ -109,6 +109,9 @@ extension HouseholdLife {
     case .sending:
       guard let value = event.value else { return }
       commands.sending[key] = (intent, value, event.origin?.group != nil)
+      if event.isUrgent, event.acceptedAt.duration(to: now) >= .milliseconds(250) {
+        commands.impatient.insert(intent)
+      }
     case .unchanged: if isLate(key) { expectation.excuse(key) }
     case .rejected, .sent, .confirmed, .superseded, .failed, .expired, .cancelled: break
     }
@@ -170,6 +173,7 @@ extension HouseholdLife {
   private func judgeArrived(_ parts: [IntentOrder.Part]) {
     guard let found = order.arrived(parts) else { return }
     let isReplay = commands.replayed.contains(found.older.intent)
+    if isReplay, commands.impatient.contains(found.newer.intent) { return }
     violated(
       isReplay ? .orderAfterCrash : found.clause,
       "\(name(found.older.key)) \(found.older.value.bareText) of change \(found.older.intent) "

@@ -170,6 +170,28 @@ import Testing
     #expect(bench.witness.waitFor("slow/\(Self.number(other))", "9"))
   }
 
+  @Test func `a value for a device that is away waits for it over a takeover`() throws {
+    let devices = Self.lamps.replacing(
+      "for: [1..24]",
+      with: "for: [1..24]\n  availability: {topic: \"lamp/$n/status\"}"
+    ).replacing("delay: 200ms", with: "delay: 0")
+    let bench = try ClusterBench(devices: devices, members: ["a", "b"])
+    let device = try bench.device(of: "b")
+    let place = Self.number(device)
+    bench.witness.publish("lamp/\(place)/status", "offline", retain: true)
+    #expect(accepted(try bench.client("a").ask(#"{"key":"\#(device)/level","set":5}"#)))
+    try bench.kill("b")
+    try bench.waitUntil("a", "not taken over") { $0.allSatisfy { $0 == "a" } }
+    // It settles again first.
+    let client = try bench.client("a")
+    while try !JSONWriter.text(client.ask(#"{"pending":"\#(device)/level"}"#)).contains(
+      #""waits":"offline""#
+    ) {}
+    #expect(bench.witness.texts(on: "cmd/\(place)") == [])
+    bench.witness.publish("lamp/\(place)/status", "online", retain: true)
+    #expect(bench.witness.waitFor("cmd/\(place)", "5"))
+  }
+
   @Test func `a gateway that slept while another took its devices sends nothing older`() throws {
     let bench = try ClusterBench(devices: Self.lamps, members: ["a", "b"])
     let device = try bench.device(of: "b")
