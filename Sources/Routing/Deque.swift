@@ -14,6 +14,8 @@ package struct Deque<Element> {
 
   package var count: Int { elements.count - removed }
   package var isEmpty: Bool { removed == elements.count }
+  /// All elements, the first one first.
+  var all: ArraySlice<Element> { elements[removed...] }
   package var first: Element? { isEmpty ? nil : elements[removed] }
   package var last: Element? { isEmpty ? nil : elements.last }
 
@@ -48,6 +50,12 @@ package struct Deque<Element> {
       elements.removeFirst(removed)
       removed = 0
     }
+  }
+
+  /// Replaces each element by what `change` returns for it, and removes it if that is `nil`.
+  mutating func update(_ change: (Element) -> Element?) {
+    elements = elements[removed...].compactMap(change)
+    removed = 0
   }
 
   /// Removes all elements that match, in linear time.

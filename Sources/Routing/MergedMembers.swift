@@ -22,7 +22,10 @@ package enum MergedMembers {
   /// `older` with every member of `newer` in its place, or at the end.
   ///
   /// Parts of a color complete an older color of the same form. A color drops an older color
-  /// temperature, and the other way around.
+  /// temperature, and the other way around. A brightness, which turns a lamp on, drops an older off.
+  ///
+  /// Source: `light_onoff_brightness` in `converters/toZigbee.ts`: of an off and a brightness in one
+  /// message the off counts.
   package static func newest(
     _ older: [JSONValue.Member],
     _ newer: [JSONValue.Member]
@@ -31,6 +34,9 @@ package enum MergedMembers {
     if newer.contains(where: { alternatives.contains($0.name) }) {
       let kept = Set(newer.map(\.name))
       merged.removeAll { alternatives.contains($0.name) && !kept.contains($0.name) }
+    }
+    if newer.contains(where: { $0.name == "brightness" && ($0.value.double ?? 0) > 0 }) {
+      merged.removeAll { $0.name == "state" && $0.value.string?.lowercased() == "off" }
     }
     for member in newer {
       if let place = merged.firstIndex(where: { $0.name == member.name }) {

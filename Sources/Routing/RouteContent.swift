@@ -17,6 +17,10 @@ extension RouteMachine {
     var body: Body
     /// The gateways the message has passed; empty for most.
     var trail: String
+    /// When the newest message in it was accepted, counted in messages.
+    var stamp: UInt64
+    /// The payload as JSON, where it is not merged and groups matter.
+    var document: JSONValue?
 
     var payload: [UInt8] {
       switch body {
@@ -45,7 +49,8 @@ extension RouteMachine {
       }
       return Content(
         body: .members(MergedMembers.newest(old, new)),
-        trail: RouteTrail.joined(trail, newer.trail)
+        trail: RouteTrail.joined(trail, newer.trail),
+        stamp: newer.stamp
       )
     }
 
@@ -70,11 +75,13 @@ extension RouteMachine {
     var isPassed: Bool
     /// Whether it dropped what waited before it.
     var isUrgent = false
+    /// Whether a newer message for one of its devices follows it: nothing that is even newer may join it.
+    var isSealed = false
     var readyAt: Moment
 
     /// Whether `older` can be dropped for this entry: both have settled and are of one kind.
     func canReplace(_ older: Entry) -> Bool {
-      !isPassed && !older.isPassed && older.content.isSameKind(as: content)
+      !isPassed && !older.isPassed && !older.isSealed && older.content.isSameKind(as: content)
     }
   }
 }

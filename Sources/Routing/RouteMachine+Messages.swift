@@ -23,6 +23,7 @@ extension RouteMachine {
     statistics.messages += 1
     var verdict = Verdict.accepted
     for key in keys {
+      received += 1
       let route = routes[outputs[Int(key.rawValue)].route]
       if retained, route.rewriter == nil, route.configuration.policy != nil {
         verdict = .retained
@@ -30,13 +31,15 @@ extension RouteMachine {
         verdict = .returned(to: outputs[Int(key.rawValue)].topic)
       } else if let rewriter = route.rewriter {
         let message = announcement(payload, document, for: key, by: rewriter)
-        if !forward(message.payload.span, trail, for: key, retain: true, at: now) {
+        if !forward(message.payload.span, nil, trail, for: key, retain: true, at: now) {
           verdict = .overflow
         } else if !message.isRead {
           verdict = .acceptedUnread
         }
       } else if route.configuration.policy == nil {
-        if !forward(payload, trail, for: key, retain: retained, at: now) { verdict = .overflow }
+        if !forward(payload, document, trail, for: key, retain: retained, at: now) {
+          verdict = .overflow
+        }
       } else if !debounce(payload, document, trail, for: key, by: route, at: now) {
         verdict = .overflow
       }
@@ -77,6 +80,7 @@ extension RouteMachine {
   /// Queues a message unchanged; `false` when too many wait.
   private mutating func forward(
     _ payload: Span<UInt8>,
+    _ document: JSONValue?,
     _ trail: String,
     for key: KeyIndex,
     retain: Bool,
@@ -85,7 +89,8 @@ extension RouteMachine {
     dropExpired(Int(key.rawValue), at: now)
     if payload.count > payloadLimit { dropLarge(Int(key.rawValue)) }
     guard waitingCount < limit else { return false }
-    let content = Content(body: .bytes(Bytes.of(payload)), trail: trail)
+    let content = self.content(payload, document, trail, for: key)
+    guard follow(content, for: key, at: now) else { return false }
     queue(content, for: key, retain: retain, isPassed: true, at: now)
     return true
   }
@@ -108,19 +113,23 @@ extension RouteMachine {
     at now: Moment
   ) -> Bool {
     if route.configuration.urgent.contains(where: { $0.matches(payload, document) }) {
-      hurry(Content(body: .bytes(Bytes.of(payload)), trail: trail), for: key, at: now)
+      hurry(content(payload, document, trail, for: key), for: key, at: now)
       return true
     }
     if route.configuration.pass.contains(where: { $0.matches(payload, document) }) {
       flush(key, at: now)
-      return forward(payload, trail, for: key, retain: false, at: now)
+      return forward(payload, document, trail, for: key, retain: false, at: now)
     }
-    var content = Content(body: .bytes(Bytes.of(payload)), trail: trail)
+    var content = content(payload, document, trail, for: key)
+    if route.configuration.mergesJSON, case .object(let members)? = document {
+      content.body = .members(MergedMembers.newest([], members))
+      content.document = nil
+    }
     if route.configuration.mergesJSON {
-      if case .object(let members)? = document {
-        content.body = .members(MergedMembers.newest([], members))
-      }
       guard separate(from: content, key, at: now) else { return false }
+    }
+    guard follow(content, for: key, at: now) else { return false }
+    if route.configuration.mergesJSON {
       if let older = core.pending(key)?.value { content = older.replaced(by: content) }
     }
     let delay = route.wordDelay.flatMap { content.isWords(document) ? $0 : nil }
@@ -130,6 +139,21 @@ extension RouteMachine {
       queue(run.value, for: run.key, retain: false, isPassed: false, at: now)
     }
     return true
+  }
+
+  /// The content of a message for an output.
+  private func content(
+    _ payload: Span<UInt8>,
+    _ document: JSONValue?,
+    _ trail: String,
+    for key: KeyIndex
+  ) -> Content {
+    Content(
+      body: .bytes(Bytes.of(payload)),
+      trail: trail,
+      stamp: received,
+      document: outputs[Int(key.rawValue)].target == nil ? nil : document
+    )
   }
 
   /// Flushes pending content of the other kind than `newer`, since neither can replace the other;
@@ -151,6 +175,7 @@ extension RouteMachine {
   /// There is always room for it: a topic has at most one.
   private mutating func hurry(_ content: Content, for key: KeyIndex, at now: Moment) {
     let place = Int(key.rawValue)
+    _ = follow(content, for: key, isUrgent: true, at: now)
     if case .cancelled = core.cancel(key) { statistics.collapsed += 1 }
     let dropped = outputs[place].waiting.count
     statistics.collapsed += UInt64(dropped)
@@ -175,7 +200,7 @@ extension RouteMachine {
     for key in returns.endPauses(at: now) { schedule(key) }
   }
 
-  private mutating func flush(_ key: KeyIndex, at now: Moment) {
+  mutating func flush(_ key: KeyIndex, at now: Moment) {
     guard case .run(let run) = core.flush(key, at: now) else { return }
     core.finish(key, at: now)
     queue(run.value, for: key, retain: false, isPassed: false, at: now)
@@ -189,7 +214,7 @@ extension RouteMachine {
 
   /// Queues content for its broker; settled content replaces settled content of its kind that is
   /// directly before it.
-  private mutating func queue(
+  mutating func queue(
     _ content: Content,
     for key: KeyIndex,
     retain: Bool,
@@ -220,14 +245,23 @@ extension RouteMachine {
 
   /// The next message for a broker; call it while its client can publish.
   package mutating func nextPublish(for broker: Int, at now: Moment) -> Publish? {
+    // Those that wait for older messages to the same devices, which keep their turn.
+    var behind: [KeyIndex] = []
+    defer { for key in behind.reversed() { order[broker].prepend(key) } }
     while let key = order[broker].popFirst() {
       let place = Int(key.rawValue)
       outputs[place].isQueued = false
       guard !returns.isPaused(key) else { continue }  // It is queued again when the pause ends.
       dropExpired(place, at: now)
+      guard !isBehind(key, at: now) else {
+        outputs[place].isQueued = true
+        behind.append(key)
+        continue
+      }
       guard let entry = outputs[place].waiting.popFirst() else { continue }
       waitingCount -= 1
       outputs[place].inFlight = entry
+      outputs[place].repeatable = entry.content
       inFlightCount += 1
       outputs[place].flight &+= 1
       statistics.published += 1
@@ -258,8 +292,9 @@ extension RouteMachine {
   package mutating func finish(_ number: UInt64, _ outcome: Outcome) {
     let place = Int(number & 0xFFFF_FFFF)
     guard place < outputs.count, outputs[place].flight == UInt32(number >> 32),
-      let entry = outputs[place].inFlight
+      var entry = outputs[place].inFlight
     else { return }
+    let repeatable = outputs[place].repeatable.take()
     outputs[place].inFlight = nil
     inFlightCount -= 1
     departures += 1
@@ -270,9 +305,12 @@ extension RouteMachine {
     case .acknowledged: statistics.acknowledged += 1
     case .refused: break
     case .lost:
-      if outputs[place].waiting.first?.isUrgent == true {
+      guard let repeatable, outputs[place].waiting.first?.isUrgent != true else {
         statistics.collapsed += 1
-      } else if var newer = outputs[place].waiting.first, newer.canReplace(entry) {
+        break
+      }
+      entry.content = repeatable
+      if var newer = outputs[place].waiting.first, newer.canReplace(entry) {
         newer.content = entry.content.replaced(by: newer.content)
         outputs[place].waiting.replaceFirst(newer)
       } else {

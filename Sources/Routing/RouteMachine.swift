@@ -86,8 +86,12 @@ package struct RouteMachine: ~Copyable {
   struct Output {
     let route: Int
     let topic: String
+    /// The devices that its messages reach, where groups are announced.
+    var target: RouteGroups.Target?
     var waiting = Deque<Entry>()
     var inFlight: Entry?
+    /// What is sent again if the message in flight is lost; `nil` once something newer has replaced it.
+    var repeatable: Content?
     /// The generation of the newest publish; distinguishes a late answer from a current one.
     var flight: UInt32 = 0
     var isQueued = false
@@ -107,6 +111,11 @@ package struct RouteMachine: ~Copyable {
   /// By broker: the outputs with something to send, in order.
   var order: [Deque<KeyIndex>]
   var returns = ReturnDetector()
+  var groups: RouteGroups
+  /// By device of an announced group: the outputs that reach it.
+  var outputsByDevice: [Int: [KeyIndex]] = [:]
+  /// How many messages outputs have received.
+  var received: UInt64 = 0
   var inFlightCount = 0
   var waitingCount = 0
   package internal(set) var statistics = Statistics()
@@ -148,6 +157,7 @@ package struct RouteMachine: ~Copyable {
           ? AnnouncementRewriter(opposite.map { ($0.from.topic, $0.to.topic) }) : nil
       )
     }
+    groups = RouteGroups(RouteGroups.sources(of: routes).map { (number($0.broker), $0.base) })
     self.ttl = ttl
     self.limit = limit
     self.payloadLimit = payloadLimit
@@ -175,9 +185,13 @@ package struct RouteMachine: ~Copyable {
     }
   }
 
-  /// Whether one of these outputs belongs to a route that looks inside JSON payloads.
+  /// Whether one of these outputs belongs to a route that looks inside JSON payloads, or reaches a
+  /// device of a group.
   package func needsDocument(_ keys: [KeyIndex]) -> Bool {
-    keys.contains { routes[outputs[Int($0.rawValue)].route].readsDocument }
+    keys.contains {
+      let output = outputs[Int($0.rawValue)]
+      return routes[output.route].readsDocument || output.target != nil
+    }
   }
 
   /// Whether all these outputs, at least one, belong to routes that forward every message.
@@ -242,6 +256,7 @@ package struct RouteMachine: ~Copyable {
       if let free = freeOutputs.popLast() {
         key = free
         returns.forget(key)
+        forgetTarget(of: key)
         let flight = outputs[Int(free.rawValue)].flight
         outputs[Int(free.rawValue)] = Output(route: number, topic: destination, flight: flight)
       } else {
@@ -249,6 +264,7 @@ package struct RouteMachine: ~Copyable {
         outputs.append(Output(route: number, topic: destination))
       }
       if let policy = route.configuration.policy { core.setPolicy(policy, for: key) }
+      findTarget(of: key)
       found.append(key)
     }
     return found

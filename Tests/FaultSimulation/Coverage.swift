@@ -44,6 +44,8 @@ package struct Coverage: CustomStringConvertible, Sendable {
     /// Urgent messages of routes.
     case urgent
     case lostRoutes
+    /// Messages of routes for lamps and groups of a bridge.
+    case grouped
     case states
     case clearedStates
     case clearedAfterReconnect

@@ -95,7 +95,13 @@ enum House {
     )
     dial.mergesJSON = true
     dial.pass = [JSONPointer("/step")].compactMap { $0.map(MessagePattern.member) }
-    return [fast, raw, cover, dial]
+    var lamps = RouteConfiguration(
+      from: .init(topic: "z2m/+/set"),
+      to: .init(broker: "far", topic: "direct/+/set"),
+      policy: Policy(delay: .milliseconds(300), maxWait: .seconds(2))
+    )
+    lamps.mergesJSON = true
+    return [fast, raw, cover, dial, lamps]
   }
 
   /// A topic that a route matches.

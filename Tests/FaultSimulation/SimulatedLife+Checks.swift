@@ -208,6 +208,8 @@ extension SimulatedLife {
       fail("the journal never comes to rest")
     }
     if let unfinished = routes.unfinished(at: now) { fail(unfinished) }
+    noteExpiredRoutes()
+    if let unfinished = lamps.unfinished { fail(unfinished) }
     for place in model.places {
       let key = KeyIndex(Int32(place))
       if world.lastDelivered[place] < world.lastAcknowledged[place] {

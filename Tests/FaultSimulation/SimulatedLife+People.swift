@@ -32,7 +32,9 @@ extension SimulatedLife {
     switch random.below(23) {
     case 0: cancel()
     case 1: flush()
-    case 2, 3, 4: routedMessages()
+    case 2, 3, 4:
+      if hasLamps, groupRandom.chance(50) { groupedMessages() }
+      routedMessages()
     default:
       change()
       // Rapid changes, and several properties in one instant.
@@ -330,6 +332,9 @@ extension SimulatedLife {
     ledger.restart()
     groups.restart()
     routes.restart()
+    lamps.restart()
+    expiredRoutes = 0
+    announceRouteGroups()
     retained.restart()
     outstanding = []
     tokens = []

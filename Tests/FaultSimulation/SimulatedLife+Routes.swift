@@ -115,6 +115,7 @@ extension SimulatedLife {
     if isTraced {
       log("forwards: \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))")
     }
+    if publish.topic.hasPrefix("direct/") { return forwardGrouped(publish) }
     guard broker == 1 ? world.isFarConnected : core.isConnected else {
       return fail("a routed message is sent to an offline broker")
     }
@@ -133,12 +134,13 @@ extension SimulatedLife {
   /// Handles the reply to a routed message, or its loss.
   func answerRoute(_ number: UInt64, _ outcome: RouteMachine.Outcome) {
     routes.answered(number, outcome)
+    lamps.answered(number)
     core.routes.finish(number, outcome)
   }
 
   /// Loses the messages in flight to a broker whose connection has ended.
   func loseRoutes(to broker: Int) {
-    for number in routes.inFlight(to: broker) {
+    for number in routes.inFlight(to: broker) + (broker == 1 ? lamps.unanswered : []) {
       seen[.lostRoutes] += 1
       answerRoute(number, .lost)
     }

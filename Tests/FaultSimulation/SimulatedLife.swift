@@ -38,6 +38,13 @@ package final class SimulatedLife {
   var ledger: Ledger
   var groups = GroupLedger()
   var routes: RouteLedger
+  var lamps = RouteGroupLedger()
+  /// Whether messages for the lamps and groups of a bridge take a route: in a quarter of all lives.
+  var hasLamps: Bool { seed % 4 == 3 }
+  /// Draws what concerns them.
+  var groupRandom: SeededGenerator
+  /// How many messages of routes had expired when that was looked at last.
+  var expiredRoutes: UInt64 = 0
   var retained = RetainedTopics()
   var world: World
   var agenda = Agenda()
@@ -86,6 +93,7 @@ package final class SimulatedLife {
     self.listener = listener
     self.isJournalled = isJournalled
     random = SeededGenerator(life: seed)
+    groupRandom = SeededGenerator(life: ~seed)
     probabilities = Probabilities(&random)
     registry = Registry(House.devices(seed))
     rule = OutsideRule(registry, seed: seed)
@@ -110,6 +118,7 @@ package final class SimulatedLife {
     world = World(registry)
     agenda.plan(.reconnection(generation: 0), at: now)
     agenda.plan(.farReconnection, at: now)
+    announceRouteGroups()
   }
 
   static func makeCore(

@@ -18,7 +18,20 @@ struct RouteBench: ~Copyable {
       policy: Policy(delay: .milliseconds(100))
     )
     adjust(&route)
-    machine = RouteMachine([route], brokers: [], ttl: .seconds(60), limit: limit, payloadLimit: 8)
+    self.init(routes: [route], limit: limit)
+  }
+
+  init(routes: [RouteConfiguration], limit: Int) {
+    machine = RouteMachine(routes, brokers: [], ttl: .seconds(60), limit: limit, payloadLimit: 8)
+  }
+
+  /// Announces devices and groups as Zigbee2MQTT does below `direct`.
+  mutating func announce(devices: String, groups: String) {
+    for (list, text) in [("devices", devices), ("groups", groups)] {
+      let topic = Array("direct/bridge/\(list)".utf8)
+      let isRead = machine.readAnnouncement(Array(text.utf8).span, topic: topic.span, broker: 0)
+      precondition(isRead)
+    }
   }
 
   @discardableResult

@@ -137,12 +137,21 @@ import Testing
       .object(["state": "ON", "color": .object(["h": 1])])
     ),
     (color(.object(["h": 1])), .object(["color_temp": 300]), .object(["color_temp": 300])),
+    (.object(["state": "OFF"]), .object(["brightness": 9]), .object(["brightness": 9])),
+    (
+      .object(["brightness": 9]), .object(["state": "OFF"]),
+      .object(["brightness": 9, "state": "OFF"])
+    ),
+    (
+      .object(["state": "OFF"]), .object(["brightness": 0]),
+      .object(["state": "OFF", "brightness": 0])
+    ),
     (
       .object(["options": .object(["a": 1])]), .object(["options": .object(["b": 2])]),
       .object(["options": .object(["b": 2])])
     ),
   ])
-  func `parts of one color complete each other, two kinds of color do not`(
+  func `parts of one color complete each other, and what contradicts something newer is dropped`(
     older: JSONValue,
     newer: JSONValue,
     merged: JSONValue

@@ -49,6 +49,41 @@ import Testing
     )
   }
 
+  @Test func `a member's older value does not follow the off of its group`() throws {
+    let bench = try Bench(
+      devices: DeviceText.lamp(),
+      settings: """
+        routes:
+          - {from: "z2m/+/set", to: "direct/+/set", merge: json, word_delay: 20ms, policy: {delay: 1s}}
+          - {from: "direct/bridge/devices", to: "z2m/bridge/devices", policy: none}
+        """
+    )
+    try bench.broker.start()
+    let witness = try bench.witness()
+    // Larger than other messages may be.
+    let exposes = String(repeating: " ", count: 100_000)
+    let devices = #"[{"definition":"\#(exposes)","friendly_name":"l1","ieee_address":"0x1"}]"#
+    witness.publish("direct/bridge/devices", devices, retain: true)
+    witness.publish(
+      "direct/bridge/groups",
+      #"[{"id":1,"friendly_name":"all","members":[{"ieee_address":"0x1","endpoint":1}]}]"#,
+      retain: true
+    )
+    try bench.startGateway()
+    #expect(witness.waitFor { $0.contains { $0.topic == "z2m/bridge/devices" } })
+    // The groups come with the devices.
+    try #require(witness.switchesTheLampOn())
+
+    witness.publish("z2m/l1/set", #"{"brightness":200}"#)
+    witness.publish("z2m/all/set", #"{"state":"OFF"}"#)
+    witness.publish("z2m/l2/set", #"{"brightness":7}"#)
+
+    // What settles last proves that nothing else came.
+    #expect(witness.waitFor("direct/l2/set", #"{"brightness":7}"#))
+    #expect(witness.texts(on: "direct/all/set") == [#"{"state":"OFF"}"#])
+    #expect(witness.texts(on: "direct/l1/set").isEmpty)
+  }
+
   @Test func `a large message is forwarded by a route without a policy, and by no other`() throws {
     let bench = try Bench(
       devices: DeviceText.lamp(),

@@ -23,6 +23,11 @@ extension MQTTSurface {
     from broker: Int
   ) {
     let now = EventLoop.now()
+    let announcesGroups = routes.readAnnouncement(topic, payload, from: broker)
+    if announcesGroups, broker == 0, sessions != nil, context.receivingPartition == nil {
+      // The session of a route that forwards it receives it too.
+      return
+    }
     var isKnown = broker == 0 && (discovery?.receive(topic, payload, message) ?? false)
     guard payload.count <= payloadLimit else {
       if isKnown { return }
@@ -40,7 +45,7 @@ extension MQTTSurface {
           ofPartition: context.receivingPartition,
           at: now
         )
-      if isForwarded { return }
+      if isForwarded || announcesGroups { return }
       let size = payload.count
       return context.core.reject(
         .tooLarge,
@@ -80,7 +85,7 @@ extension MQTTSurface {
       ofPartition: context.receivingPartition,
       at: now
     )
-    if isRouted { isKnown = true }
+    if isRouted || announcesGroups { isKnown = true }
     if !isKnown, broker == 0 { receiveUnknown(topic, message, at: now) }
   }
 

@@ -14,7 +14,7 @@ import Routing
 struct RouteMessages {
   private let context: GatewayContext
   private let hasRoutes: Bool
-  /// The largest payload that a route without a policy forwards, in bytes.
+  /// The largest payload that a route without a policy forwards, or that announces groups, in bytes.
   let announcementLimit: Int
   /// How messages that this gateway has forwarded name it.
   private let mark: String
@@ -29,7 +29,13 @@ struct RouteMessages {
 
   static func announcementLimit(_ configuration: GatewayConfiguration) -> Int {
     let forwards = configuration.routes.contains { $0.policy == nil }
-    return forwards ? configuration.limits.announcement : 0
+    let readsGroups = !RouteGroups.sources(of: configuration.routes).isEmpty
+    return forwards || readsGroups ? configuration.limits.announcement : 0
+  }
+
+  /// Hands an announcement of groups to the core; `false` for any other message.
+  func readAnnouncement(_ topic: Span<UInt8>, _ payload: Span<UInt8>, from broker: Int) -> Bool {
+    hasRoutes && context.core.routes.readAnnouncement(payload, topic: topic, broker: broker)
   }
 
   /// Hands a message above the usual size to routes that forward everything; `false` when it is above

@@ -90,8 +90,16 @@ struct TopicSubscriptions: Sendable {
         )
       )
     }
+    subscriptions += groupSubscriptions(forBroker: name)
     if isOwn { subscriptions.append(markerSubscription) }
     return Self.withoutOverlaps(subscriptions)
+  }
+
+  /// Where the members of groups are announced to which routes lead.
+  private func groupSubscriptions(forBroker name: String?) -> [Subscription] {
+    RouteGroups.sources(of: routes).filter { $0.broker == name }.flatMap(\.topics).map {
+      .init(filter: $0, wantsRetained: true)
+    }
   }
 
   /// The marker that follows retained messages comes back to its sender.
@@ -102,7 +110,7 @@ struct TopicSubscriptions: Sendable {
   /// The subscriptions of a member of a cluster beside those of ``ClusterSubscriptions``; routes from
   /// other brokers are added while this member drives them.
   private func clusterSubscriptions(forBroker name: String?, isOwn: Bool) -> [Subscription] {
-    guard isOwn else { return [] }
+    guard isOwn else { return groupSubscriptions(forBroker: name) }
     var subscriptions: [Subscription] = [.init(filter: status, wantsRetained: false, noLocal: true)]
     subscriptions.append(.init(filter: "\(status)/+", wantsRetained: true, noLocal: true))
     if let announcer {
@@ -112,6 +120,7 @@ struct TopicSubscriptions: Sendable {
       }
     }
     subscriptions += sources.map { .init(filter: $0, wantsRetained: true) }
+    subscriptions += groupSubscriptions(forBroker: nil)
     subscriptions.append(markerSubscription)
     return Self.withoutOverlaps(subscriptions)
   }

@@ -1,0 +1,132 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which devices a topic reaches, by the groups that Zigbee2MQTT announces.
+package struct RouteGroups {
+  /// Where groups are announced.
+  package struct Source: Hashable, Sendable {
+    /// `nil` for the main broker.
+    package var broker: String?
+    /// The base topic of Zigbee2MQTT.
+    package var base: String
+
+    /// The topics of its announcements.
+    package var topics: [String] {
+      AnnouncedGroups.List.allCases.map { "\(base)/bridge/\($0.rawValue)" }
+    }
+  }
+
+  /// Devices that a topic's messages reach.
+  struct Target: Equatable {
+    var devices: Set<Int> = []
+    /// The property that all its messages set, as `…/set/brightness` does.
+    var property: String?
+    /// Whether it is an endpoint of a device.
+    var isPart = false
+
+    /// Whether a message reaches every device that one for `other` reaches.
+    func covers(_ other: Target) -> Bool { other.devices.isSubset(of: devices) }
+  }
+
+  /// The base topics of Zigbee2MQTT to which a route may lead, and the groups of each.
+  private var announced: [(broker: Int, base: String, groups: AnnouncedGroups)]
+  /// The devices by base topic and name.
+  private var devices: [Int: [String: Set<Int>]] = [:]
+
+  init(_ sources: [(broker: Int, base: String)]) {
+    announced = sources.map { ($0.broker, $0.base, AnnouncedGroups()) }
+  }
+
+  /// Whether no group is known.
+  var isEmpty: Bool { devices.isEmpty }
+
+  /// The base topics of Zigbee2MQTT to which these routes may lead.
+  ///
+  /// A topic without wildcards does not say where the name of its device begins; another route may.
+  package static func sources(of routes: [RouteConfiguration]) -> [Source] {
+    var found: [Source] = []
+    func add(_ route: RouteConfiguration, _ base: some Sequence<Substring>) {
+      let source = Source(broker: route.to.broker, base: base.joined(separator: "/"))
+      if !source.base.isEmpty, !found.contains(source) { found.append(source) }
+    }
+    var plain: [(route: RouteConfiguration, levels: ArraySlice<Substring>)] = []
+    for route in routes where route.policy != nil {
+      let levels = route.to.topic.split(separator: "/", omittingEmptySubsequences: false)
+      if let wildcard = levels.firstIndex(where: { $0 == "+" || $0 == "#" }) {
+        let rest = levels[(wildcard + 1)...]
+        if rest.isEmpty ? levels[wildcard] == "#" : rest.last == "set" {
+          add(route, levels[..<wildcard])
+        }
+      } else if levels.last == "set" {
+        plain.append((route, levels.dropLast()))
+      }
+    }
+    let known = found
+    for (route, levels) in plain where levels.count > 1 {
+      let name = levels.joined(separator: "/")
+      let isKnown = known.contains {
+        $0.broker == route.to.broker && name.hasPrefix($0.base + "/")
+      }
+      if isKnown { continue }
+      for end in levels.indices.dropFirst() { add(route, levels[..<end]) }
+    }
+    return found
+  }
+
+  /// Reads an announcement; `false` if the message is none.
+  mutating func read(_ payload: Span<UInt8>, topic: Span<UInt8>, broker: Int) -> Bool {
+    // Most topics differ in their last letter.
+    guard !announced.isEmpty, topic.count > 8, topic[topic.count - 1] == UInt8(ascii: "s") else {
+      return false
+    }
+    let name = Text.of(topic)
+    for place in announced.indices where announced[place].broker == broker {
+      for list in AnnouncedGroups.List.allCases
+      where name == "\(announced[place].base)/bridge/\(list.rawValue)" {
+        announced[place].groups.read(list, payload)
+        number()
+        return true
+      }
+    }
+    return false
+  }
+
+  /// Numbers all devices of groups.
+  private mutating func number() {
+    devices = [:]
+    var numbers: [String: Int] = [:]
+    for place in announced.indices {
+      let found = announced[place].groups.addressesByName.mapValues { addresses in
+        Set(
+          addresses.map { address in
+            let known = numbers["\(place) \(address)"] ?? numbers.count
+            numbers["\(place) \(address)"] = known
+            return known
+          }
+        )
+      }
+      if !found.isEmpty { devices[place] = found }
+    }
+  }
+
+  /// What a topic reaches; `nil` for one that is no command for a group or a member of one.
+  func target(of topic: String, broker: Int) -> Target? {
+    guard !isEmpty else { return nil }
+    for (place, source) in announced.enumerated()
+    where source.broker == broker && topic.hasPrefix(source.base + "/") {
+      guard let names = devices[place] else { continue }
+      let levels = topic.dropFirst(source.base.count + 1).split(separator: "/")
+      guard let set = levels.lastIndex(of: "set"), set > 0, levels.count - set <= 2 else {
+        continue
+      }
+      let property = set + 1 < levels.count ? String(levels[set + 1]) : nil
+      if let found = names[levels[..<set].joined(separator: "/")] {
+        return Target(devices: found, property: property)
+      }
+      if set > 1, let found = names[levels[..<(set - 1)].joined(separator: "/")] {
+        return Target(devices: found, property: property, isPart: true)
+      }
+    }
+    return nil
+  }
+}
