@@ -35,8 +35,10 @@ class Faults:
         await gateway.start()
 
     async def reload(self):
-        self.world.figures.reloads += 1
-        problem = await self.world.gateway.reload(self.random.random() < 0.5)
+        by_signal = self.random.random() < 0.5
+        self.world.figures.signals += by_signal
+        self.world.figures.reloads += not by_signal
+        problem = await self.world.gateway.reload(by_signal)
         if problem:
             self.finds("reload", problem)
 
@@ -77,7 +79,7 @@ class Faults:
         self.world.figures.cuts += 1
         if self.random.random() < 0.4:
             self.world.broker.swallow()
-            await asyncio.sleep(self.random.uniform(0.05, 0.6))
+            await asyncio.sleep(self.random.uniform(0.05, 1.5))
         self.world.broker.cut()
 
     def finds(self, kind, text):
