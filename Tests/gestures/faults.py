@@ -24,7 +24,19 @@ class Faults:
                 if self.world.gateway.process.poll() is not None:
                     await self.revive()
                 await asyncio.sleep(0.1)
+            if self.world.plant.needs_kills:
+                kind = "kill"
+                await self.until_someone_waits()
             await getattr(self, kind)()
+
+    async def until_someone_waits(self):
+        """Waits for a value that was accepted and not sent, and that nobody will replace."""
+        while not self.world.is_over:
+            for person in self.world.people:
+                answer = await self.world.gateway.ask({"pending": f"{next(iter(person.devices))}/*"})
+                if person.is_waiting and answer and answer["pending"]:
+                    return
+            await asyncio.sleep(0.01)
 
     async def revive(self):
         """It has ended by itself."""

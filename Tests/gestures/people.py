@@ -33,6 +33,8 @@ class Person:
         self.unacknowledged, self.unsure, self.doubts = {}, set(), {}
         self.presses, self.recent = {}, deque(maxlen=400)
         self.model = SiteModel(site, self.states, self.forgotten)
+        #: Whether all of a gesture was answered, and nothing more is done until all is quiet.
+        self.is_waiting = False
 
     # What happens around this person.
 
@@ -168,6 +170,7 @@ class Person:
         """Waits until nothing more happens here, and compares. What is wrong is reported, then forgotten."""
         world = self.world
         epoch, start, wrong_since, problem = world.epoch(), world.now(), None, None
+        self.is_waiting = True
         while True:
             await world.gateway.ready()
             if epoch != world.epoch():
@@ -185,6 +188,7 @@ class Person:
                 if not problem or world.now() - wrong_since > GRACE:
                     break
             await asyncio.sleep(POLL)
+        self.is_waiting = False
         world.figures.checks += 1
         for finding in [problem, self.judge_order(), self.judge_presses()]:
             if finding:
