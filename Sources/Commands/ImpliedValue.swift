@@ -157,6 +157,17 @@ extension CommandDispatcher {
     return deliveries[key].inFlight.map { !$0.isEnded } ?? false
   }
 
+  /// A command of `key` is ready: what rides with it, and waits for quiet, becomes ready too.
+  mutating func makeRidersReady(of key: KeyIndex, at now: Moment) {
+    let companions = relations[key].mergeGroup
+    for other in relations[key].implying {
+      guard let rider = queue.pending(other.key)?.value, rider.rides,
+        companions.contains(other.key), !GroupMessage.mayCarry(other.key, in: self)
+      else { continue }
+      flush(other.key, at: now)
+    }
+  }
+
   /// A command of `key` was sent, or has ended: what was to ride with it, and has not, ends.
   mutating func endRiders(of key: KeyIndex, with command: Command, at now: Moment) {
     for other in relations[key].implying {

@@ -194,6 +194,22 @@ import Values
     #expect(try bench.target("brightness") == 90)
   }
 
+  @Test func `an off waits for what rides with it`() throws {
+    var bench = try Self.bench(true)
+    try bench.set("brightness", 60, now: true)
+    let messages = bench.publishes()
+    var options = ChangeOptions()
+    options.rides = true
+    try bench.machine.change(.set(80), of: bench.key("brightness"), at: bench.now, options)
+    try bench.set("power", .boolean(false))
+    bench.pass(300)
+    #expect(bench.payloads() == [])
+    bench.finish(messages)
+    #expect(bench.send() == [#"{"power":false,"brightness":80}"#])
+    bench.pass(10_000)
+    #expect(bench.payloads() == [])
+  }
+
   @Test func `what rode in a message is not repeated alone`() throws {
     var bench = try Self.bench(true, retries: 2)
     var options = ChangeOptions()

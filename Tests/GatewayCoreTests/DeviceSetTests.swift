@@ -135,6 +135,23 @@ import Values
     #expect(bench.published().isEmpty)
   }
 
+  @Test func `a brightness that waits for the disk rides in the message of its off`() throws {
+    var bench = CoreBench(devices: [Self.dimmable()])
+    try bench.set("lamp/level", .number(30))
+    #expect(bench.step().contains("write"))
+    bench.commitEnds()
+    try Self.set([("lamp/level", 40), ("lamp/power", 0)], of: &bench)
+    bench.pass(20)
+    #expect(bench.published().isEmpty)
+    bench.pass(100)
+    #expect(bench.step().contains("write"))
+    bench.commitEnds()
+    let published = bench.published()
+    #expect(published.count == 1)
+    #expect(published.first?.contains(#""power":0"#) == true)
+    #expect(published.first?.contains(#""level":40"#) == true)
+  }
+
   @Test(arguments: [true, false])
   func `where they do not share a message the brightness ends`(isCancelled: Bool) throws {
     var bench = CoreBench(isJournalled: false, devices: [Self.dimmable(merges: false)])

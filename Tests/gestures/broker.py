@@ -242,6 +242,11 @@ class Broker:
         """The sessions with a connection."""
         return [session for session in self.sessions.values() if session.connection]
 
+    @property
+    def is_swallowing(self):
+        """Whether what a client sends is lost, so that it waits for acknowledgements in vain."""
+        return any(session.connection.is_swallowing for session in self.connected)
+
     def owes(self, topics):
         """Whether something with one of these topics is not acknowledged, in either direction."""
         return any(

@@ -98,7 +98,9 @@ class BrokerTests(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(order, [2, 4, 1, 3])
 
     async def test_what_is_swallowed_is_neither_heard_nor_acknowledged(self):
+        self.assertFalse(self.broker.is_swallowing)
         self.broker.swallow()
+        self.assertTrue(self.broker.is_swallowing)
         self.client.send(packets.publish("a", b"", 1, 1) + packets.packet(packets.PINGREQ, 0, b""))
         self.assertEqual((await self.client.read())[0] >> 4, packets.PINGRESP)
         self.assertEqual(self.heard, [])

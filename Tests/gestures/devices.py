@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated devices: what a message makes of them, and what they report.
 
-A world gives them `later(delay, function)`, `random`, `report(topic, payload)` and `travelled()`.
+A world gives them `later(delay, function)`, `random`, `report(topic, payload)` and `travels(is_turn)`.
 """
 
 import json
@@ -112,8 +112,8 @@ class Cover(Simulated):
         if goal == self.state["position"]:
             self.stop()
             return
+        self.world.travels(is_turn=self.is_restless)
         self.goal, self.is_restless = goal, True
-        self.world.travelled()
         if self.device.details["travels"] and is_asked:
             self.world.report(self.topic, json.dumps({"position": goal}))
         self.world.later(WAY_EVERY, self.advance, self.journey)

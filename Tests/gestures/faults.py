@@ -24,7 +24,19 @@ class Faults:
                 if self.world.gateway.process.poll() is not None:
                     await self.revive()
                 await asyncio.sleep(0.1)
+            if self.world.plant.needs_kills:
+                kind = "kill"
+                await self.until_someone_waits()
             await getattr(self, kind)()
+
+    async def until_someone_waits(self):
+        """Waits for a value that was accepted and not sent, and that nobody will replace."""
+        while not self.world.is_over:
+            for person in self.world.people:
+                answer = await self.world.gateway.ask({"pending": f"{next(iter(person.devices))}/*"})
+                if person.is_waiting and answer and answer["pending"]:
+                    return
+            await asyncio.sleep(0.01)
 
     async def revive(self):
         """It has ended by itself."""
@@ -35,8 +47,10 @@ class Faults:
         await gateway.start()
 
     async def reload(self):
-        self.world.figures.reloads += 1
-        problem = await self.world.gateway.reload(self.random.random() < 0.5)
+        by_signal = self.random.random() < 0.5
+        self.world.figures.signals += by_signal
+        self.world.figures.reloads += not by_signal
+        problem = await self.world.gateway.reload(by_signal)
         if problem:
             self.finds("reload", problem)
 
@@ -77,7 +91,7 @@ class Faults:
         self.world.figures.cuts += 1
         if self.random.random() < 0.4:
             self.world.broker.swallow()
-            await asyncio.sleep(self.random.uniform(0.05, 0.6))
+            await asyncio.sleep(self.random.uniform(0.05, 1.5))
         self.world.broker.cut()
 
     def finds(self, kind, text):

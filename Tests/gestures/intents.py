@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 ACCEPTED, REJECTED, REFUSED, LOST = "accepted", "rejected", "refused", "lost"
 
 
+def rejection(reason):
+    """The status of an answer that rejects a change: a gateway that is stopping takes none."""
+    return REFUSED if any(word in (reason or "") for word in ("shut", "stopping")) else REJECTED
+
+
 @dataclass
 class Answer:
     """`status` is `None` until the gateway has answered; then one of the four words above.
@@ -94,7 +99,11 @@ class Restart:
 
 @dataclass
 class Failed:
-    """The newest command of a key failed or expired: its target is the reported value again."""
+    """A command failed or expired: the target of its key is the reported value again.
+
+    `id` is that of its change.
+    """
 
     at: float
     key: str
+    id: str = ""

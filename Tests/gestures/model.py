@@ -25,18 +25,25 @@ class Finding(Exception):
 class Expectation:
     """What is known of one property."""
 
-    def __init__(self, device, part, value):
-        self.key, self.part = f"{device}/{part.name}", part
+    def __init__(self, device, part, value, doubt=None):
+        self.key, self.part = f"{device.name}/{part.name}", part
+        #: Whether the device may report what it had before; whether the gateway may take that for what it has.
+        self.is_late, self.is_stale = device.details.get("late", False), False
         #: Each value asked for since all was quiet, and the one before: what may have been sent meanwhile.
         self.trail = [value]
         self.final = Belief([value])
         #: What a step counts from, if that is not `final`; whether the gateway may not know it.
         self.base, self.is_forgotten, self.has_doubt = None, False, False
+        #: What the gateway may have sent last, if it does not know what has left.
+        self.doubt = doubt
+        if doubt:
+            self.base = doubt.join(self.final)
         #: Whether it does not know it from before the newest value either, which a cancel may drop.
         self.was_forgotten = False
         self.undone = None
 
     def asks(self, outcome, is_sure):
+        before, is_repeated = self.final, not outcome.values.isdisjoint(self.trail)
         self.trail += outcome.values
         if outcome.span:
             self.trail += outcome.span
@@ -46,6 +53,8 @@ class Expectation:
         else:
             self.final, self.has_doubt = self.final.join(outcome), True
             self.base = self.base and self.base.join(outcome)
+        if self.is_stale and is_repeated:
+            self.final = self.final.join(before)
 
     def becomes(self, outcome, is_sure):
         """Another property of the device has this effect on it."""
@@ -77,20 +86,25 @@ class Expectation:
         if count is not None and not self.has_doubt and len(self.trail) > 1:
             self.trail.pop()
         self.final, self.is_forgotten = self.any_of_trail(), self.was_forgotten
+        self.base = self.doubt and self.doubt.join(self.final)
         self.undone = (at, before)
 
     def restart(self, restart):
         if restart.is_kill and self.undone and restart.at - self.undone[0] < CANCEL_REACHES_DISK:
             self.final = self.final.join(self.undone[1])
-        # The gateway knows only what the device reports, on its way or not; a mute one says nothing.
-        self.base = self.everything()
-        self.is_forgotten = self.was_forgotten = True
+        # A mute device says nothing.
+        self.fails()
+
+    def perhaps_sent(self):
+        return self.any_of_trail().join(self.final).join(self.doubt or Belief())
 
     def everything(self):
-        belief = self.any_of_trail().join(self.final)
+        belief = self.perhaps_sent()
         return belief.widened() if self.part.kind == "number" else belief
 
     def fails(self):
+        """The gateway knows only what the device reports, on its way or not."""
+        self.is_stale = self.is_late
         self.base = self.everything()
         self.is_forgotten = self.was_forgotten = True
 
@@ -98,12 +112,14 @@ class Expectation:
 class DeviceModel:
     """The properties of a device, and what they mean for each other."""
 
-    def __init__(self, device, state):
+    def __init__(self, device, state, doubts):
         self.device = device
         #: Of a cover: whether it got a word since all was quiet, and where the last one may have led.
         self.is_commanded, self.way = False, None
+        #: The identifier of the newest change that was accepted.
+        self.newest = ""
         self.properties = {
-            name: Expectation(device.name, part, state[name])
+            name: Expectation(device, part, state[name], doubts.get(f"{device.name}/{name}"))
             for name, part in device.properties.items() if part.kind != "action"
         }
 
@@ -113,6 +129,12 @@ class DeviceModel:
             if name in self.properties:
                 self.properties[name].asks(outcome, is_sure)
         getattr(self, f"rules_of_{self.device.kind.lower()}")(values, is_sure)
+
+    def press_fails(self, id_):
+        """A word did not leave, or perhaps did; what it ended has ended all the same."""
+        if self.device.kind == "Cover" and id_ == self.newest:
+            position = self.properties["position"]
+            position.final = position.everything()
 
     def rules_of_plain(self, values, is_sure):
         pass
@@ -166,9 +188,9 @@ class DeviceModel:
 class SiteModel:
     """All devices of a site, since all was quiet."""
 
-    def __init__(self, site, states, forgotten=()):
+    def __init__(self, site, states, forgotten=(), doubts=None):
         self.site = site
-        self.devices = {device.name: DeviceModel(device, states[device.name]) for device in site.devices}
+        self.devices = {device.name: DeviceModel(device, states[device.name], doubts or {}) for device in site.devices}
         self.findings = []
         for key in forgotten:
             self.expectation(key).is_forgotten = self.expectation(key).was_forgotten = True
@@ -186,7 +208,11 @@ class SiteModel:
                     for expectation in device.properties.values():
                         expectation.restart(record)
             elif isinstance(record, Failed):
-                self.expectation(record.key).fails()
+                device, _, name = record.key.partition("/")
+                if name in self.devices[device].properties:
+                    self.expectation(record.key).fails()
+                else:
+                    self.devices[device].press_fails(record.id)
 
     def play_change(self, change):
         if change.verb == "flush":
@@ -216,6 +242,8 @@ class SiteModel:
                 is_sure = is_sure and part.answer.status == ACCEPTED
                 values[part.property] = part.outcome = self.outcome(device, part)
             device.apply(values, is_sure)
+            if is_sure:
+                device.newest = change.id
 
     def cancel(self, key, count, at):
         self.expectation(key).cancel(count, at)

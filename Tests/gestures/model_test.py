@@ -4,8 +4,9 @@
 
 import unittest
 
+from belief import Belief
 from house import Site, cover, lamp, plain, thermostat
-from intents import ACCEPTED, LOST, REJECTED, Answer, Change, Failed, Part, Restart
+from intents import ACCEPTED, LOST, REFUSED, REJECTED, Answer, Change, Failed, Part, Restart, rejection
 from model import Finding, SiteModel
 from order import Message, MessageOrder
 
@@ -18,11 +19,11 @@ class Story:
         initial = {device.name: {name: part.initial for name, part in device.properties.items()} for device in devices}
         for key, value in states.items():
             initial[devices[0].name][key] = value
-        self.initial, self.records = initial, []
+        self.initial, self.records, self.doubts = initial, [], {}
 
     def ask(self, target, verb="set", argument=None, status=ACCEPTED, value=None, at=None):
         number = len(self.records) + 1
-        change = Change(number, number if at is None else at, 1, "socket", verb, target, argument)
+        change = Change(number, number if at is None else at, 1, "socket", verb, target, argument, id=f"g{number}")
         wanted = argument if verb == "many" else {target.partition("/")[2]: argument}
         device = target.partition("/")[0]
         for name, part_argument in wanted.items():
@@ -39,7 +40,7 @@ class Story:
         return self
 
     def model(self):
-        model = SiteModel(self.site, self.initial)
+        model = SiteModel(self.site, self.initial, doubts=self.doubts)
         model.play(self.records)
         return model
 
@@ -70,6 +71,18 @@ class ModelTests(unittest.TestCase):
     def test_a_step_counts_from_the_last_value(self):
         self.assertEqual(self.dial().ask("dial/level", argument=5).ask("dial/level", "step", 3, value=8).kinds(), [])
         self.assertEqual(self.dial().ask("dial/level", argument=5).ask("dial/level", "step", 3, value=3).kinds(), ["step"])
+
+    def test_a_step_may_count_from_what_was_acknowledged_last_if_what_was_replaced_may_have_left(self):
+        story = Story(plain("mute", False, has_state=False), level=7)
+        story.doubts = {"mute/level": Belief([5, 6])}
+        for base, kinds in ((5, []), (7, []), (8, ["step"])):
+            story.records = []
+            self.assertEqual(story.ask("mute/level", "step", 10, value=base + 10).kinds(), kinds)
+        story.ask("mute/level", argument=40).ask("mute/level", "step", 10, value=15)
+        self.assertEqual(story.kinds(), ["step", "step"])
+        story.records.pop()
+        self.assertEqual(story.ask("mute/level", "cancel", value=1).allowed("mute/level", 5, 7), [7])
+        self.assertEqual(story.ask("mute/level", "step", 10, value=15).kinds(), ["step"])
 
     def test_a_step_ends_at_the_range(self):
         self.assertEqual(self.dial().ask("dial/level", "step", -3, value=0).kinds(), [])
@@ -119,9 +132,27 @@ class ModelTests(unittest.TestCase):
         self.assertEqual(story.allowed("blind/position", 49, 50, 63, 80, 81), [50, 63, 80])
         self.assertEqual(story.ask("blind/position", argument=10).allowed("blind/position", 10, 50), [10])
 
+    def test_a_word_that_failed_has_happened_or_not_unless_something_newer_counts(self):
+        story = Story(cover("blind", True)).ask("blind/position", argument=10).ask("blind/command", "press", "OPEN")
+        self.assertEqual(story.allowed("blind/position", 9, 10, 30, 50, 100), [100])
+        story.happens(Failed(2.5, "blind/command", story.records[-1].id))
+        self.assertEqual(story.allowed("blind/position", 9, 10, 30, 50, 100), [10, 30, 50, 100])
+        story.ask("blind/position", argument=70).happens(Failed(3.5, "blind/command", story.records[1].id))
+        self.assertEqual(story.allowed("blind/position", 10, 70), [70])
+
     def test_an_off_ends_a_set_point(self):
         story = Story(thermostat("radiator", False)).ask("radiator/target", argument=25).ask("radiator/mode", argument="off")
         self.assertEqual(story.allowed("radiator/target", 20, 25, 22), [20, 25])
+
+    def test_a_late_answer_may_be_taken_for_what_a_device_has_once_the_gateway_has_forgotten_what_it_sent(self):
+        for is_late, allowed in ((False, ["heat"]), (True, ["heat", "off"])):
+            story = Story(thermostat("radiator", is_late)).ask("radiator/mode", argument="off")
+            story.ask("radiator/mode", argument="heat")
+            self.assertEqual(story.allowed("radiator/mode", "heat", "off"), ["heat"])
+            story.ask("radiator/mode", argument="off").happens(Restart(3.5, is_kill=True))
+            story.ask("radiator/mode", argument="heat")
+            self.assertEqual(story.allowed("radiator/mode", "heat", "off"), allowed)
+            self.assertEqual(story.ask("radiator/mode", argument="auto").allowed("radiator/mode", "heat", "off", "auto"), ["auto"])
 
     def test_a_group_toggles_all_off_if_any_is_on(self):
         members = [lamp(name, name, False) for name in ("a", "b")]
@@ -129,6 +160,12 @@ class ModelTests(unittest.TestCase):
         self.assertEqual(story.ask("both/power", "toggle", value=False).kinds(), [])
         self.assertEqual(story.allowed("b/power", False, True), [False])
         self.assertEqual(story.ask("both/power", "toggle", value=False).kinds(), ["step"])
+
+
+class AnswerTests(unittest.TestCase):
+    def test_a_gateway_that_is_stopping_takes_no_change(self):
+        self.assertEqual(rejection("the gateway is shutting down"), REFUSED)
+        self.assertEqual([rejection("70 is outside 5 to 30"), rejection(None)], [REJECTED, REJECTED])
 
 
 class OrderTests(unittest.TestCase):

@@ -26,8 +26,15 @@ class Person:
         self.records, self.messages = [], []
         #: Properties of which nobody has told the gateway yet.
         self.forgotten = {key for key, part in self.keys.items() if part.kind != "action" and not part.has_state}
+        #: Of a lamp that is off, key -> what its target may be: what it reports then moves the actual value only.
+        self.dark = {}
+        #: Of properties whose state nobody reports: key -> the command that is handed over and not acknowledged; the
+        #: keys of which one was replaced then, and none was acknowledged since; what may have been sent last.
+        self.unacknowledged, self.unsure, self.doubts = {}, set(), {}
         self.presses, self.recent = {}, deque(maxlen=400)
         self.model = SiteModel(site, self.states, self.forgotten)
+        #: Whether all of a gesture was answered, and nothing more is done until all is quiet.
+        self.is_waiting = False
 
     # What happens around this person.
 
@@ -44,17 +51,36 @@ class Person:
         key, phase = event["key"], event["phase"]
         if event["reason"] != "newer value":
             self.recent.append((self.world.now(), "event", f"{key} {phase} {event['value']} {event['reason'] or ''}"))
-        if key in self.keys and phase in ("failed", "expired"):
+        if key in self.keys and (phase in ("failed", "expired") or self.is_misled(key, event)):
             part = self.keys[key]
             if part.kind == "action":
                 for (name, word), press in self.presses.items():
                     if name == key and word == event["value"]:
                         press["ended"] = phase
-            else:
-                self.records.append(Failed(self.world.now(), key))
+            self.records.append(Failed(self.world.now(), key, event["id"]))
+
+        if key in self.keys and not self.keys[key].has_state and self.keys[key].kind != "action":
+            self.follow(key, phase, event["id"])
+
+    def follow(self, key, phase, id_):
+        """Notes whether the gateway knows what has left."""
+        if phase == "sending":
+            self.unacknowledged[key] = id_
+        elif self.unacknowledged.get(key) == id_:
+            del self.unacknowledged[key]
+            if phase != "sent":
+                self.unsure.add(key)
+        if phase == "sent":
+            self.unsure.discard(key)
+
+    def is_misled(self, key, event):
+        """Whether an answer to an older request was taken for a hand at the device."""
+        is_late = self.devices[key.partition("/")[0]].details.get("late", False)
+        return is_late and event["phase"] == "superseded" and event["reason"] == "changed at the device"
 
     def restart(self, is_kill):
         self.records.append(Restart(self.world.now(), is_kill))
+        self.unacknowledged, self.unsure = {}, set()
         self.recent.append((self.world.now(), "gateway", "killed" if is_kill else "terminated"))
 
     def again(self, change):
@@ -93,8 +119,14 @@ class Person:
     def by_hand(self, act):
         device, _, name = act.target.partition("/")
         self.world.simulated[device].hand({name: act.argument})
+        if self.is_dark(device):
+            self.dark.setdefault(act.target, set()).add(self.states[device][name])
         self.states[device][name] = act.argument
         self.recent.append((self.world.now(), "hand", f"{act.target} {act.argument}"))
+
+    def is_dark(self, device):
+        """Whether it is a lamp that is off, and that its brightness would turn on."""
+        return self.devices[device].details.get("implies", False) and not self.world.simulated[device].state["power"]
 
     def change(self, act, surface):
         number = self.world.number()
@@ -138,6 +170,7 @@ class Person:
         """Waits until nothing more happens here, and compares. What is wrong is reported, then forgotten."""
         world = self.world
         epoch, start, wrong_since, problem = world.epoch(), world.now(), None, None
+        self.is_waiting = True
         while True:
             await world.gateway.ready()
             if epoch != world.epoch():
@@ -155,6 +188,7 @@ class Person:
                 if not problem or world.now() - wrong_since > GRACE:
                     break
             await asyncio.sleep(POLL)
+        self.is_waiting = False
         world.figures.checks += 1
         for finding in [problem, self.judge_order(), self.judge_presses()]:
             if finding:
@@ -168,6 +202,8 @@ class Person:
             return "a device is on its way"
         if not world.broker.connected:
             return "the gateway has no broker"
+        if world.broker.is_swallowing:
+            return "messages are lost"
         topics = {topic for topic, names in world.command_topics.items() if names & self.devices.keys()}
         topics |= {world.simulated[name].topic for name in self.devices}
         topics |= {f"{world.simulated[name].topic}/state" for name in self.devices}
@@ -187,13 +223,14 @@ class Person:
                 if part and not is_ended:
                     return f"{row['key']} is {row['phase']}"
                 rows[row["key"]] = row
-        if world.broker.owes(topics) or any(world.simulated[name].is_restless for name in self.devices):
+        if world.broker.owes(topics) or world.broker.is_swallowing \
+                or any(world.simulated[name].is_restless for name in self.devices):
             return "something is not acknowledged"
         return rows
 
     def judge_states(self, rows):
         """The first state, answer or view that is wrong."""
-        self.model = SiteModel(self.site, self.states, self.forgotten)
+        self.model = SiteModel(self.site, self.states, self.forgotten, self.doubts)
         self.model.play(self.records)
         if self.model.findings:
             return self.model.findings[0]
@@ -204,9 +241,17 @@ class Person:
                     self.world.figures.excused += 1
                     continue
                 return Finding("state", f"{device}/{part.name} is {value}, expected {belief}; the gateway says {row}")
-            if part.reports and (row["actual"] != value or row["target"] != value):
+            is_target = row["target"] == value or row["target"] in self.dark_targets(device, part.name)
+            if part.reports and not (row["actual"] == value and is_target):
                 return Finding("view", f"{device}/{part.name} is {value}; the gateway says {row}")
         return None
+
+    def dark_targets(self, device, name):
+        """What a property may show as its target although the device has another value."""
+        if name != "brightness" or not self.is_dark(device):
+            return set()
+        key = f"{device}/{name}"
+        return self.dark.get(key, set()) | self.model.expectation(key).perhaps_sent().values
 
     def judge_order(self):
         """The first message that nobody asked for, or that came too late."""
@@ -235,6 +280,9 @@ class Person:
         # Of a device without a state topic the gateway knows what it has sent since its start.
         self.forgotten = {key for key, part in self.keys.items()
                           if part.kind != "action" and not part.has_state and self.model.expectation(key).is_forgotten}
+        self.dark = {key: targets for key, part in self.keys.items()
+                     if (targets := self.dark_targets(key.partition("/")[0], part.name))}
+        self.doubts = {key: self.model.expectation(key).perhaps_sent() for key in self.unsure}
         self.records, self.messages, self.presses = [], [], {}
 
     def story(self, count=60):

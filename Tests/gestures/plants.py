@@ -31,6 +31,11 @@ class Plant:
     def happens(self, name, probability=0.3):
         return self.name == name and self.random.random() < probability
 
+    @property
+    def needs_kills(self):
+        """Whether it shows only where a kill meets a value between its acceptance and its message."""
+        return self.name == "lose-journal"
+
     def is_found(self, kinds):
         return self.name is not None and PLANTS[self.name][1] in kinds
 

@@ -5,7 +5,18 @@
 A gesture is a list of acts; an act is a verb with its target and argument, and the pause after it.
 """
 
+from collections import Counter
 from dataclasses import dataclass
+
+#: Every gesture that people make, and the kind without which none does.
+GESTURES = {
+    "drag": None, "drag then flush": None, "drag then cancel": None, "drag then now": None, "single values": None,
+    "mistake": None, "hand": None, "steps": None, "presses": None, "toggles": None, "scene": None,
+    "drag then off": None, "off then drag": None, "power and brightness": None, "power then brightness": None,
+    "member then group": "groups",
+    "position then step": None, "position then position": None,
+    "drag then stop": "stop", "stop then position": "stop", "open or close": "stop", "drag then mode": "stop",
+}
 
 
 @dataclass(frozen=True)
@@ -23,6 +34,12 @@ class Hand:
 
     def __init__(self, site, random, without):
         self.site, self.random, self.without, self.count = site, random, without, 0
+        #: How often each gesture was made.
+        self.made = Counter()
+
+    def makes(self, name, acts):
+        self.made[name] += 1
+        return acts
 
     def gesture(self):
         """The name of a surface, and the acts."""
@@ -68,9 +85,10 @@ class Hand:
         if drawn < 0.2:
             # A finger at one member while the group is off, on, or somewhere else.
             first = self.lamp(member.name, member.properties["brightness"])
-            return first + [Act("set", f"{group}/power", self.random.random() < 0.3, self.pause())]
+            return self.makes("member then group", [
+                *first, Act("set", f"{group}/power", self.random.random() < 0.3, self.pause())])
         if drawn < 0.3:
-            return [Act("scene", next(iter(self.site.scenes)), pause=self.pause())]
+            return self.makes("scene", [Act("scene", next(iter(self.site.scenes)), pause=self.pause())])
         return self.lamp(target, member.properties["brightness"])
 
     def at_cover(self):
@@ -80,19 +98,23 @@ class Hand:
         if self.random.random() < 0.25:
             # A change of mind on the way.
             first = Act("set", key, self.value(part), self.random.uniform(0.3, 1.5), is_now=True)
-            return [first, *(self.steps(key, 15) if self.random.random() < 0.6 else [Act("set", key, self.value(part))])]
+            if self.random.random() < 0.6:
+                return self.makes("position then step", [first, *self.steps(key, 15)])
+            return self.makes("position then position", [first, Act("set", key, self.value(part))])
         if "stop" in self.without or drawn < 0.35:
             return self.steps(key, 15) if drawn < 0.15 else self.number(key, part)
         command = f"{name}/command"
         if drawn < 0.65:
             acts = self.drag(key, part)
             wait = Act("pause", pause=self.random.choice([0, 0.3, 0.6, 1, 2]))
-            return acts + [wait] + [Act("press", command, "STOP", self.pause()) for _ in range(self.random.choice([1, 1, 2]))]
+            stops = [Act("press", command, "STOP", self.pause()) for _ in range(self.random.choice([1, 1, 2]))]
+            return self.makes("drag then stop", [*acts, wait, *stops])
         if drawn < 0.8:
             acts = [Act("press", command, "STOP", self.pause()), Act("set", key, self.random.randint(0, 100), self.pause())]
-            return acts + ([Act("flush", key)] if self.random.random() < 0.5 else [])
-        return [Act("press", command, self.random.choice(["OPEN", "CLOSE"]), self.random.choice([0, 0.2, 1])),
-                *(self.drag(key, part) if self.random.random() < 0.5 else [])]
+            return self.makes("stop then position", acts + ([Act("flush", key)] if self.random.random() < 0.5 else []))
+        return self.makes("open or close", [
+            Act("press", command, self.random.choice(["OPEN", "CLOSE"]), self.random.choice([0, 0.2, 1])),
+            *(self.drag(key, part) if self.random.random() < 0.5 else [])])
 
     def at_thermostat(self):
         name, part = self.site.devices[0].name, self.site.devices[0].properties["target"]
@@ -100,12 +122,12 @@ class Hand:
         if "travel" in self.without:
             # One command at a time, because the answers are late.
             if drawn < 0.2 and "stop" not in self.without:
-                return [Act("set", mode, self.random.choice(["off", "heat", "auto"]))]
-            return self.drag(key, part) if drawn < 0.7 else [*self.steps(key, 0.5)]
+                return self.makes("drag then mode", [Act("set", mode, self.random.choice(["off", "heat", "auto"]))])
+            return self.makes("drag", self.drag(key, part)) if drawn < 0.7 else self.steps(key, 0.5)
         if "stop" not in self.without and drawn < 0.4:
             word = self.random.choice(["off", "off", "heat", "auto"])
             acts = self.drag(key, part) if self.random.random() < 0.6 else []
-            return acts + [Act("set", mode, word, self.pause())]
+            return self.makes("drag then mode", [*acts, Act("set", mode, word, self.pause())])
         return self.steps(key, 0.5) if drawn < 0.6 else self.number(key, part)
 
     # Their parts.
@@ -134,21 +156,23 @@ class Hand:
         """A drag and how it ends, or single values."""
         drawn = self.random.random()
         if drawn < 0.3:
-            return self.drag(key, part)
+            return self.makes("drag", self.drag(key, part))
         if drawn < 0.45:
-            return [*self.drag(key, part), Act("flush", key, pause=self.pause())]
+            return self.makes("drag then flush", [*self.drag(key, part), Act("flush", key, pause=self.pause())])
         if drawn < 0.6:
-            return [*self.drag(key, part, 12), Act("cancel", key, pause=self.pause())]
+            return self.makes("drag then cancel", [*self.drag(key, part, 12), Act("cancel", key, pause=self.pause())])
         if drawn < 0.7:
-            return [*self.drag(key, part, 12), Act("set", key, self.value(part), is_now=True)]
+            return self.makes("drag then now", [*self.drag(key, part, 12), Act("set", key, self.value(part), is_now=True)])
         if drawn < 0.85:
-            return [Act("set", key, self.value(part), self.pause(), is_now=self.random.random() < 0.6) for _ in range(self.random.randint(1, 6))]
+            return self.makes("single values", [
+                Act("set", key, self.value(part), self.pause(), is_now=self.random.random() < 0.6)
+                for _ in range(self.random.randint(1, 6))])
         if drawn < 0.92:
-            return [Act("set", key, part.high + self.random.randint(1, 50), is_mistake=True)]
+            return self.makes("mistake", [Act("set", key, part.high + self.random.randint(1, 50), is_mistake=True)])
         if not part.reports:
-            return self.drag(key, part)
+            return self.makes("drag", self.drag(key, part))
         # Somebody at the device itself, when all is quiet.
-        return [Act("quiet"), Act("hand", key, part.snap(self.value(part))), Act("quiet")]
+        return self.makes("hand", [Act("quiet"), Act("hand", key, part.snap(self.value(part))), Act("quiet")])
 
     def steps(self, key, size):
         sign = self.random.choice([-1, 1])
@@ -156,31 +180,35 @@ class Hand:
         for _ in range(self.random.randint(2, 14)):
             amount = sign * size * self.random.choice([1, 1, 1, 2, -1])
             acts.append(Act("step", key, amount, self.random.choice([0.01, 0.05, 0.15])))
-        return acts + ([Act("flush", key)] if self.random.random() < 0.2 else [])
+        return self.makes("steps", acts + ([Act("flush", key)] if self.random.random() < 0.2 else []))
 
     def toggles(self, key, count):
-        return [Act("toggle", key, None, self.random.choice([0.005, 0.05, 0.2, 0.5])) for _ in range(count)]
+        return self.makes("toggles", [
+            Act("toggle", key, None, self.random.choice([0.005, 0.05, 0.2, 0.5])) for _ in range(count)])
 
     def presses(self, key):
-        return [Act("press", key, f"{self.count}-{number}", self.pause()) for number in range(self.random.randint(1, 8))]
+        return self.makes("presses", [
+            Act("press", key, f"{self.count}-{number}", self.pause()) for number in range(self.random.randint(1, 8))])
 
     def lamp(self, name, part):
         """What people do with a lamp, or with a group of them."""
         power, brightness, drawn = f"{name}/power", f"{name}/brightness", self.random.random()
         if drawn < 0.25:
-            return self.number(brightness, part) if name not in self.site.groups else self.drag(brightness, part)
+            return self.number(brightness, part) if name not in self.site.groups else self.makes("drag", self.drag(brightness, part))
         if drawn < 0.35:
             return self.steps(brightness, 10)
         if drawn < 0.5:
-            return [*self.drag(brightness, part), Act("set", power, False, self.pause())]
+            return self.makes("drag then off", [*self.drag(brightness, part), Act("set", power, False, self.pause())])
         if drawn < 0.6:
-            return [Act("set", power, False, self.pause()), *self.drag(brightness, part, 10)]
+            return self.makes("off then drag", [Act("set", power, False, self.pause()), *self.drag(brightness, part, 10)])
         if drawn < 0.75:
             values = {"brightness": self.value(part), "power": self.random.random() < 0.7}
-            return [*(self.drag(brightness, part, 8) if drawn < 0.67 else []), Act("many", name, values, self.pause())]
+            first = self.drag(brightness, part, 8) if drawn < 0.67 else []
+            return self.makes("power and brightness", [*first, Act("many", name, values, self.pause())])
         if drawn < 0.85:
             count = self.random.randint(1, 10) if "toggles" not in self.without else 1
             return self.toggles(power, count)
         if drawn < 0.93 and self.site.scenes and name not in self.site.groups:
-            return [Act("scene", self.random.choice(list(self.site.scenes)), pause=self.pause())]
-        return [Act("set", power, self.random.random() < 0.5, self.pause()), Act("set", brightness, self.value(part), self.pause())]
+            return self.makes("scene", [Act("scene", self.random.choice(list(self.site.scenes)), pause=self.pause())])
+        return self.makes("power then brightness", [
+            Act("set", power, self.random.random() < 0.5, self.pause()), Act("set", brightness, self.value(part), self.pause())])

@@ -7,13 +7,16 @@ import unittest
 
 from house import KINDS, sites
 from plants import PLANTS
-from scripts import Hand
+from scripts import GESTURES, Hand
 from selftest import SITES
 
 
+def people(seed, without):
+    return [Hand(site, random.Random(f"{seed}/{site.name}"), without) for site in sites(without)]
+
+
 def draw(seed, without, count=300):
-    hands = [Hand(site, random.Random(f"{seed}/{site.name}"), without) for site in sites(without)]
-    return {hand.site.name: [hand.gesture() for _ in range(count)] for hand in hands}
+    return {hand.site.name: [hand.gesture() for _ in range(count)] for hand in people(seed, without)}
 
 
 class ScriptTests(unittest.TestCase):
@@ -32,6 +35,15 @@ class ScriptTests(unittest.TestCase):
         self.assertFalse({"hall", "attic", "switch"} & found.keys())
         acts = [act for gestures in found.values() for _, acts in gestures for act in acts]
         self.assertFalse([act for act in acts if act.target.startswith("blind") and act.verb == "press"])
+
+    def test_every_gesture_is_made_but_those_that_are_left_out(self):
+        for without in (set(), set(KINDS)):
+            hands = people(7, without)
+            for hand in hands:
+                for _ in range(300):
+                    hand.gesture()
+            expected = {name for name, kind in GESTURES.items() if kind not in without}
+            self.assertEqual({name for hand in hands for name in hand.made}, expected)
 
     def test_every_planted_mistake_has_a_site(self):
         self.assertEqual(SITES.keys(), PLANTS.keys())

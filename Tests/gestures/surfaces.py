@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import json
 
-from intents import ACCEPTED, REFUSED, REJECTED
+from intents import ACCEPTED, REFUSED, REJECTED, rejection
 
 #: How long an answer may take while the gateway runs, and after its connection was lost.
 PATIENCE, LAST_WORDS = 60, 3
@@ -39,8 +39,7 @@ def note(change, answer):
     elif answer.get("phase") == "accepted":
         change.answer(answer["key"], ACCEPTED, answer["value"], answer["reason"])
     elif answer.get("phase") == "rejected":
-        reason = answer.get("reason") or ""
-        change.answer(answer["key"], REFUSED if "shut" in reason or "stopping" in reason else REJECTED, reason=reason)
+        change.answer(answer["key"], rejection(answer.get("reason")), reason=answer.get("reason"))
 
 
 class ControlSocket:

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import sys
+from collections import Counter
 from dataclasses import asdict, dataclass
 
 from broker import Broker
@@ -14,12 +15,12 @@ from devices import simulate
 from faults import Faults
 from gateway import Gateway
 from house import GROUP_TOPICS, sites
-from intents import ACCEPTED, REJECTED
+from intents import ACCEPTED, REJECTED, rejection
 from model import Finding
 from order import Message
 from people import Person
 from plants import Plant
-from scripts import Hand
+from scripts import GESTURES, Hand
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, ".ci"))
@@ -29,6 +30,13 @@ from loopback import reserve_port  # noqa: E402
 LATE = 0.5
 #: How many failures are printed in full.
 MOST_STORIES = 5
+#: What happens to the gateway and the devices, as it is counted, and the kind without which it does not.
+FAULTS = {
+    "kills": None, "terminations": None, "reloads": None, "signals": None, "late_acknowledgements": None,
+    "travels": None, "turns": None, "cuts": "cuts", "losses": "cuts", "repeats": "cuts",
+}
+#: In so many seconds every gesture is made, and everything of the above happens.
+ALL_HAPPENS = 600
 
 
 @dataclass
@@ -38,10 +46,17 @@ class Figures:
     messages: int = 0
     kills: int = 0
     terminations: int = 0
+    #: On request, and by a signal.
     reloads: int = 0
+    signals: int = 0
+    #: Connections; messages of the gateway that were lost with one, and changes that were delivered again after it.
     cuts: int = 0
+    losses: int = 0
+    repeats: int = 0
     late_acknowledgements: int = 0
+    #: Of covers; how often one was sent elsewhere on its way.
     travels: int = 0
+    turns: int = 0
     checks: int = 0
     excused: int = 0
     wrong: int = 0
@@ -122,6 +137,7 @@ class World:
         if not names:
             return
         self.figures.messages += 1
+        self.figures.losses += not is_kept
         for name in names:
             values = self.simulated[name].read(topic, payload.decode())
             self.plant.note(Message(self.now(), name, topic, values, is_kept), self.note)
@@ -140,8 +156,9 @@ class World:
         if self.plant.lets_report(topic):
             self.broker.route(topic, payload.encode(), 1, True)
 
-    def travelled(self):
+    def travels(self, is_turn):
         self.figures.travels += 1
+        self.figures.turns += is_turn
 
     # Between the gateway and people.
 
@@ -162,6 +179,7 @@ class World:
         if topic.startswith("settle/") and b'"id"' in payload:
             change = self.by_id.get(json.loads(payload)["id"])
             if change:
+                self.figures.repeats += 1
                 self.person_of[change.parts[0].device].again(change)
 
     def on_event(self, event):
@@ -182,7 +200,9 @@ class World:
             if change:
                 waiting.remove(change)
         if change and ("group" not in event or key in change.answers):
-            change.answer(key, event["phase"], event["value"], event["reason"])
+            is_refused = event["phase"] == REJECTED and not self.gateway.is_ready
+            status = rejection(event["reason"]) if is_refused else event["phase"]
+            change.answer(key, status, event["value"], event["reason"])
 
     def check_answers(self, changes, was_lost):
         silent = [change for change in changes if not change.is_answered]
@@ -220,6 +240,20 @@ class World:
 
     def end(self):
         self.is_over = True
+
+    @property
+    def made(self):
+        """How often each gesture was made."""
+        made = sum((person.hand.made for person in self.people), Counter())
+        return {name: made[name] for name in GESTURES}
+
+    def missing(self):
+        """What has not happened although there was time for it."""
+        if self.options.only or self.options.seconds < ALL_HAPPENS:
+            return []
+        counts = self.made | asdict(self.figures)
+        return [name for name, kind in (GESTURES | FAULTS).items()
+                if kind not in self.options.without and not counts[name]]
 
     async def show_progress(self):
         next_at = self.now() + 10

@@ -62,6 +62,7 @@ extension CommandDispatcher {
 
   /// Lets a command wait to be sent; a momentary one fails if its device is offline.
   mutating func insert(_ command: Command, for key: KeyIndex, at now: Moment) {
+    if facts[key].hasImplications { makeRidersReady(of: key, at: now) }
     if !sendQueue.insert(command, for: key) { failOffline([key], at: now) }
   }
 

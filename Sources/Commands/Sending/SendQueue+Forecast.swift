@@ -10,7 +10,8 @@ extension SendQueue {
     if !isOnline(key) { return .offline }
     if awaitsRetained(key) { return .unknown }
     if isAsleep(key) { return .asleep }
-    return awaitsAcknowledgement(key) ? .inFlight : .lane
+    if awaitsAcknowledgement(key) { return .inFlight }
+    return blockedRider(of: key).map(awaitsAcknowledgement) ?? false ? .inFlight : .lane
   }
 
   /// The lanes that have a limit, by name, with all actions that wait.

@@ -9,8 +9,8 @@ package import LastOut
 /// It decides which key is next, and which command has waited too long. A command waits in the lane
 /// of its device, unless something keeps it out: the broker or the device is offline, or that is not
 /// known yet, the broker has not acknowledged the key's previous command, an older command of a
-/// related key is to leave first, or the key is withheld. While the broker or the device keeps it out
-/// its time to live runs.
+/// related key is to leave first, the key is withheld, or one of these keeps a command out that is
+/// sent with it. While the broker or the device keeps it out its time to live runs.
 package struct SendQueue {
   /// What keeps the command of one key out of its lane, beside an offline broker or device.
   private struct Hold {
@@ -136,6 +136,29 @@ package struct SendQueue {
     }
   }
 
+  /// A key whose command is sent with that of `key`, which it contradicts, and cannot be sent yet.
+  ///
+  /// An urgent command does not wait for it.
+  func blockedRider(of key: KeyIndex) -> KeyIndex? {
+    guard facts[key].hasImplications, let command = commands[key], !command.isUrgent else {
+      return nil
+    }
+    let companions = relations[key].mergeGroup
+    let rider = relations[key].implying.first { other in
+      guard let command = commands[other.key], command.change.rides else { return false }
+      return companions.contains(other.key) && isBlocked(other.key)
+    }
+    return rider?.key
+  }
+
+  /// Puts the commands where they belong that the one of `key`, which rides, is sent with.
+  private mutating func placeLeads(of key: KeyIndex) {
+    for lead in relations[key].implied {
+      guard let command = commands[lead.key], !command.change.rides else { continue }
+      place(lead.key)
+    }
+  }
+
   /// Puts the commands where they belong that wait for those of `key`.
   private mutating func placeBehind(_ key: KeyIndex) {
     guard facts[key].isAhead else { return }
@@ -145,9 +168,9 @@ package struct SendQueue {
   /// Whether the command of `key` waits for its device alone, which is offline or asleep, or not known
   /// to be online.
   func waitsForDevice(_ key: KeyIndex) -> Bool {
-    guard let command = commands[key], !holds[key].blocks(command), !isBehind(key) else {
-      return false
-    }
+    guard let command = commands[key], !holds[key].blocks(command), !isBehind(key),
+      blockedRider(of: key) == nil
+    else { return false }
     return !isDeviceOnline(facts[key].device) || isAsleep(key) || awaitsRetained(key)
   }
 
@@ -234,6 +257,7 @@ package struct SendQueue {
       place(key)
     }
     placeBehind(key)
+    if command.change.rides { placeLeads(of: key) }
     return command
   }
 
@@ -435,12 +459,15 @@ package struct SendQueue {
       expiries.set(key, at: command.change.expiresAt)
     }
     let device = facts[key].device
-    let mayLeave = !isAsleep && !isAwaited && !holds[key].blocks(command) && !isBehind(key)
+    let mayLeave =
+      !isAsleep && !isAwaited && !holds[key].blocks(command) && !isBehind(key)
+      && blockedRider(of: key) == nil
     if isDeviceOnline(device), mayLeave {
       lanes.add(key, device: device, isUrgent: command.isUrgent)
     } else {
       lanes.remove(key, device: device)
     }
+    if command.change.rides { placeLeads(of: key) }
     return true
   }
 
