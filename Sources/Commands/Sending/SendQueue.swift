@@ -191,7 +191,8 @@ package struct SendQueue {
   /// Whether the broker may still send a state of `key` that it retains, so that the one that was
   /// reported before says nothing.
   func isStale(_ key: KeyIndex) -> Bool {
-    retained.areMissing && facts[key].isReported && !retained.knows(key, ofDevice: facts[key].device)
+    retained.areMissing && facts[key].isReported
+      && !retained.knows(key, ofDevice: facts[key].device)
   }
 
   /// Whether the broker has not said yet whether a device is online.

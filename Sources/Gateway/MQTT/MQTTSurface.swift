@@ -42,7 +42,6 @@ final class MQTTSurface {
   /// How often the gateway's own broker was connected.
   private(set) var connectionCount = 0
   private(set) var statusTopic = StatusTopic()
-  /// Tells when the broker has sent what it retains.
   /// How often ``sendMarker(on:of:)`` was called.
   private var markerCount = 0
 
