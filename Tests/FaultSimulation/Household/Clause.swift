@@ -42,7 +42,7 @@ package struct Clauses: Sendable {
   /// Those that the gateway holds.
   package static let standard = Clauses([
     .orderOfKey, .orderOfEnds, .orderOfExcludes, .orderOfImplies, .orderOfGroups, .orderOfPresses,
-    .stateOfValves, .feedback,
+    .stateOfValves, .stateOfOthers, .feedback,
   ])
 
   /// Clauses by their names, separated by commas; `all` for all; `nil` if one is unknown.
