@@ -16,6 +16,9 @@ extension Model {
     devices[keys[place].device].mayRetry = true
     stateKnown(place)
     heardKeys.insert(place)
+    // What the broker retains of a device that it says is offline is from before.
+    let device = devices[keys[place].device]
+    if retainedBy == nil || device.isOnline || device.heard.isEmpty { outdatedKeys.remove(place) }
     if retainedBy != nil { lanes.interrupted(device: keys[place].device) }
     guard let value = keys[place].property.value(fromWire: wire) else { return }
     let before = keys[place].actual
@@ -128,6 +131,11 @@ extension Model {
   mutating func availability(ofDevice device: Int, source: Int, isOnline: Bool) {
     devices[device].sources[source] = isOnline
     devices[device].heard.insert(source)
+    if !isOnline {
+      for place in places where keys[place].device == device && keys[place].property.state != nil {
+        outdatedKeys.insert(place)
+      }
+    }
     lanes.interrupted(device: device)
     for place in places where keys[place].device == device { failIfActionIsOffline(place) }
   }

@@ -55,6 +55,8 @@ struct Model {
   var retainedBy: Moment?
   /// The keys that were reported since the connection was made.
   var heardKeys: Set<Int> = []
+  /// The keys whose devices were offline since they were reported.
+  var outdatedKeys: Set<Int> = []
   var isClosing = false
   /// How often a device came to rest elsewhere than where it was asked to.
   var restsElsewhere = 0
@@ -204,7 +206,8 @@ struct Model {
   /// Whether the device is known to have `value` already.
   func isKnown(_ value: Value, _ place: Int) -> Bool {
     let key = keys[place]
-    let isStale = retainedBy != nil && key.property.state != nil && !heardKeys.contains(place)
+    let isMissing = retainedBy != nil && !heardKeys.contains(place)
+    let isStale = key.property.state != nil && (isMissing || outdatedKeys.contains(place))
     return isOnline(place) && !isStale && !key.isAction && !key.property.always
       && shows(value, place)
   }

@@ -216,6 +216,34 @@ import Values
     #expect(bench.published().isEmpty)
   }
 
+  @Test(arguments: [false, true])
+  func `a state from before the device was offline makes no value unchanged`(
+    isReportedAgain: Bool
+  ) throws {
+    var bench = CoreBench(isJournalled: false, devices: Self.devices)
+    let level = try bench.core.registry.index(of: "lamp/level")
+    bench.core.reported(level, 25, source: 0, at: bench.now)
+    try Self.says(false, 0, &bench)
+    try bench.set("lamp/level", .number(25), skipsQuiet: true)
+    #expect(bench.published().isEmpty)
+    if isReportedAgain { bench.core.reported(level, 25, source: 0, at: bench.now) }
+    try Self.says(true, 0, &bench)
+    #expect(bench.published() == (isReportedAgain ? [] : ["publish level/set 25"]))
+    #expect(bench.core.status(level).actual == .number(25))
+  }
+
+  @Test func `what the broker retains of an offline device is from before`() throws {
+    var bench = CoreBench(isJournalled: false, devices: Self.devices, hasRetained: true)
+    let level = try bench.core.registry.index(of: "lamp/level")
+    try Self.says(false, 0, &bench)
+    try Self.says(true, 1, &bench)
+    bench.core.reported(level, 25, source: 0, at: bench.now)
+    bench.core.retainedMessagesCompleted(at: bench.now)
+    try bench.set("lamp/level", .number(25), skipsQuiet: true)
+    try Self.says(true, 0, &bench)
+    #expect(bench.published() == ["publish level/set 25"])
+  }
+
   // MARK: - A member of a cluster
 
   @Test(arguments: [true, false])

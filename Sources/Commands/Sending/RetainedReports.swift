@@ -3,11 +3,11 @@
 
 import LastOut
 
-/// What the broker has not said yet of devices: on a new connection it sends what it retains of their
-/// availability and states.
+/// What is not known yet of devices: on a new connection the broker sends what it retains of their
+/// availability and states, and a device that was away reports again.
 ///
-/// Until then what was known before may be wrong: whether a device is online, and for a value of an
-/// earlier process also what the device has. A cluster has a connection for some of the devices each.
+/// Until then what was known before may be wrong: whether a device is online, and what it has. A cluster
+/// has a connection for some of the devices each.
 struct RetainedReports {
   /// How long the broker may take.
   static let patience = Duration.seconds(2)
@@ -22,6 +22,8 @@ struct RetainedReports {
   private var sources: [Int: Set<Int>] = [:]
   /// The keys that were reported since.
   private var keys: Set<KeyIndex> = []
+  /// The keys whose devices were offline since they were reported.
+  private var outdated: Set<KeyIndex> = []
 
   /// Whether some may be missing.
   var areMissing: Bool { deadline != nil }
@@ -31,7 +33,7 @@ struct RetainedReports {
 
   /// The connection was made.
   mutating func begin(at now: Moment) {
-    self = RetainedReports()
+    connectionEnded()
     end = now.advanced(by: Self.patience)
     deadline = end
   }
@@ -54,11 +56,19 @@ struct RetainedReports {
       end = nil
     }
     deadline = Moment.earlier(end, ends.values.min())
-    if deadline == nil { self = RetainedReports() }
+    if deadline == nil { forgetHeard() }
   }
 
   /// The connection of all devices ended.
-  mutating func connectionEnded() { self = RetainedReports() }
+  mutating func connectionEnded() {
+    (end, ends, deadline) = (nil, [:], nil)
+    forgetHeard()
+  }
+
+  private mutating func forgetHeard() {
+    sources = [:]
+    keys = []
+  }
 
   /// Waits no longer for what takes too long.
   mutating func giveUp(at now: Moment) {
@@ -66,13 +76,21 @@ struct RetainedReports {
     complete(ends.filter { $0.value <= now }.map(\.key))
   }
 
+  /// The device of a key is offline: it may come back with another state.
+  mutating func outdate(_ key: KeyIndex) { outdated.insert(key) }
+
   /// One of a device's availability sources has reported.
   mutating func heard(_ source: Int, of device: Int) {
     if areMissing, source >= 0 { sources[device, default: []].insert(source) }
   }
 
   /// A key was reported.
-  mutating func heard(_ key: KeyIndex) { if areMissing { keys.insert(key) } }
+  ///
+  /// What the broker retains of a device that it says `isOffline` is from before.
+  mutating func heard(_ key: KeyIndex, of device: Int, isOffline: Bool) {
+    if areMissing { keys.insert(key) }
+    if !(isOffline && sources[device] != nil) { outdated.remove(key) }
+  }
 
   /// Whether the availability of a device is known, which has this number of sources.
   func knows(_ device: Int, sources count: Int) -> Bool {
@@ -83,4 +101,7 @@ struct RetainedReports {
   func knows(_ key: KeyIndex, ofDevice device: Int) -> Bool {
     !areMissing(of: device) || keys.contains(key)
   }
+
+  /// Whether the device of a key was offline since the key was reported.
+  func isOutdated(_ key: KeyIndex) -> Bool { outdated.contains(key) }
 }

@@ -183,16 +183,16 @@ package struct SendQueue {
     let isUnknown = awaitsAvailability(of: facts[key].device)
     guard let command = commands[key] else { return isUnknown }
     if command.change.isReplayed {
-      return isUnknown || isStale(key)
+      return isUnknown || facts[key].isReported && !retained.knows(key)
     }
     return isUnknown && !command.isUrgent
   }
 
-  /// Whether the broker may still send a state of `key` that it retains, so that the one that was
-  /// reported before says nothing.
+  /// Whether the state of `key` that was reported last says nothing: its device was offline since, or
+  /// the broker may still send one that it retains.
   func isStale(_ key: KeyIndex) -> Bool {
-    retained.areMissing && facts[key].isReported
-      && !retained.knows(key, ofDevice: facts[key].device)
+    facts[key].isReported
+      && (retained.isOutdated(key) || !retained.knows(key, ofDevice: facts[key].device))
   }
 
   /// Whether the broker has not said yet whether a device is online.
@@ -390,6 +390,11 @@ package struct SendQueue {
   ) -> [KeyIndex] {
     availability.reset(device)
     let isChanged = availability.report(isOnline, source: source, of: device)
+    if !isOnline {
+      for key in registry.indices(ofDevice: device) where facts[KeyIndex(key)].isReported {
+        retained.outdate(KeyIndex(key))
+      }
+    }
     guard isChanged || retained.areMissing else { return [] }
     retained.heard(source, of: device)
     if isChanged { wantStates(ofDevice: device) }
@@ -399,9 +404,9 @@ package struct SendQueue {
   /// A device reported the state of a key.
   mutating func reported(_ key: KeyIndex) {
     stateKnown(of: key)
-    guard retained.areMissing else { return }
-    retained.heard(key)
-    place(key)
+    let device = facts[key].device
+    retained.heard(key, of: device, isOffline: !availability.isOnline(device))
+    if retained.areMissing { place(key) }
   }
 
   /// The connection of some devices was made: the broker sends what it retains of them, until
