@@ -33,9 +33,9 @@ struct RetainedReports {
 
   /// The connection was made.
   mutating func begin(at now: Moment) {
-    connectionEnded()
+    forgetHeard()
     end = now.advanced(by: Self.patience)
-    deadline = end
+    deadline = Moment.earlier(end, ends.values.min())
   }
 
   /// The connection of some devices was made, which have these keys.
@@ -57,12 +57,6 @@ struct RetainedReports {
     }
     deadline = Moment.earlier(end, ends.values.min())
     if deadline == nil { forgetHeard() }
-  }
-
-  /// The connection of all devices ended.
-  mutating func connectionEnded() {
-    (end, ends, deadline) = (nil, [:], nil)
-    forgetHeard()
   }
 
   private mutating func forgetHeard() {

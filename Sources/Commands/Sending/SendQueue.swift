@@ -371,7 +371,7 @@ package struct SendQueue {
   ) -> [KeyIndex] {
     guard isUp != isConnected else { return [] }
     isConnected = isUp
-    if isUp, hasRetained { retained.begin(at: now) } else { retained.connectionEnded() }
+    if isUp, hasRetained { retained.begin(at: now) } else { retained.complete(nil) }
     sleepers.endAll()
     renewRequests(at: now)
     guard count > 0 else { return [] }

@@ -109,7 +109,9 @@ extension HouseholdLife {
     case .sending:
       guard let value = event.value else { return }
       commands.sending[key] = (intent, value, event.origin?.group != nil)
-      if facts[key].urgent.contains(value), event.acceptedAt.duration(to: now) >= .milliseconds(250) {
+      if facts[key].urgent.contains(value),
+        event.acceptedAt.duration(to: now) >= .milliseconds(250)
+      {
         commands.impatient.insert(intent)
       }
     case .unchanged: if isLate(key) { expectation.excuse(key) }
