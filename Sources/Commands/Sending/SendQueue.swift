@@ -183,7 +183,7 @@ package struct SendQueue {
     let isUnknown = awaitsAvailability(of: facts[key].device)
     guard let command = commands[key] else { return isUnknown }
     if command.change.isReplayed {
-      return isUnknown || facts[key].isReported && !retained.knows(key)
+      return isUnknown || facts[key].isReported && !retained.knows(key, ofDevice: facts[key].device)
     }
     return isUnknown && !command.isUrgent
   }
