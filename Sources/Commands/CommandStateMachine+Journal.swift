@@ -22,13 +22,15 @@ extension CommandStateMachine {
   /// with `settles` after a new quiet period.
   ///
   /// Nothing newer of the key may have been accepted since. No `accepted` is emitted. Of the keys
-  /// that the value ends, only the commands of `ended` end: those that are older.
+  /// that the value ends, only the commands of `ended` end: those that are older. Those of `riders` are
+  /// sent with it.
   ///
   /// - Returns: The number that its events carry.
   package mutating func resume(
     _ value: Value,
     of key: KeyIndex,
     ending ended: [KeyIndex]? = nil,
+    with riders: [KeyIndex] = [],
     settles: Bool = false,
     at now: Moment,
     expiresAt: Moment,
@@ -50,6 +52,7 @@ extension CommandStateMachine {
     let isUrgent = dispatcher.isUrgent(value, of: key)
     endRelated(to: key, among: ended, isUrgent: isUrgent, at: now)
     endContradicting(value, of: key, among: ended, at: now)
+    for rider in riders { dispatcher.sendQueue.ride(rider) }
     let number = change.number
     if settles, !isUrgent {
       dispatcher.enqueue(change, for: key, at: now)
@@ -57,6 +60,15 @@ extension CommandStateMachine {
       dispatcher.makeReady(Command(change: change, isUrgent: isUrgent), for: key, at: now)
     }
     return number
+  }
+
+  /// The keys among `rivals` whose commands wait and can be sent with one of `key` that they contradict.
+  package func riders(of key: KeyIndex, among rivals: [KeyIndex]) -> [KeyIndex] {
+    let relations = dispatcher.relations[key]
+    return rivals.filter { rival in
+      relations.implying.contains { $0.key == rival } && relations.mergeGroup.contains(rival)
+        && dispatcher.sendQueue.hasCommand(rival)
+    }
   }
 
   /// Forgets what waits and what is in flight of `key`, and what its device has.

@@ -26,6 +26,8 @@ struct Replay {
 
   /// Whether a value that is resumed settles again before it is sent: its hand may still be turning.
   private let settles: Bool
+  /// When the newest value that was resumed had been accepted, and the keys resumed with that moment.
+  private var latest: (stamps: JournalStamps, keys: [KeyIndex])?
 
   init(awaiting awaited: AwaitedDevices = AwaitedDevices(), settles: Bool = false) {
     self.awaited = awaited
@@ -171,7 +173,9 @@ struct Replay {
     let isUrgent = property.urgent.contains(value)
     let others = commands.rivals(of: key, value, isUrgent: isUrgent, isAccepted: false)
     var older: [KeyIndex] = []
+    let riders = ridersOfChange(entry, of: key, among: others, in: commands)
     for other in others where rows.newestSequence(of: other.key) < entry.sequence {
+      if riders.contains(other.key) { continue }
       // Momentary commands are never stored: they are newer than anything that is.
       if !commands.dispatcher.isAction(other.key) { older.append(other.key) }
     }
@@ -179,6 +183,7 @@ struct Replay {
       value,
       of: key,
       ending: older,
+      with: riders,
       settles: settles,
       at: now,
       expiresAt: expiresAt,
@@ -204,11 +209,25 @@ struct Replay {
     let command = WithheldKeys.Command(
       key: key,
       sequence: entry.sequence,
-      others: others,
+      others: others.filter { !riders.contains($0.key) },
       ended: entry.sequence,
       urgentNumber: isUrgent ? number : nil
     )
     withheld.add(command, &rows, in: &commands, at: now)
+  }
+
+  /// The keys whose values are of the same change as `entry`, which they contradict: nothing else that
+  /// was accepted before a value and contradicts it is stored beside it.
+  private mutating func ridersOfChange(
+    _ entry: JournalEntry,
+    of key: KeyIndex,
+    among rivals: [Rival],
+    in commands: borrowing CommandStateMachine
+  ) -> [KeyIndex] {
+    guard case .stored(let stamps) = entry.origin else { return [] }
+    let keys = latest?.stamps == stamps ? latest?.keys ?? [] : []
+    latest = (stamps, keys + [key])
+    return commands.riders(of: key, among: rivals.map(\.key).filter(keys.contains))
   }
 
   /// Reports the end of a value whose time passed while no gateway ran.

@@ -210,6 +210,28 @@ import Values
     #expect(bench.payloads() == [])
   }
 
+  @Test func `an off is repeated with what was lost with it, though the lamp is off`() throws {
+    var bench = try Self.bench(false)
+    var options = ChangeOptions()
+    options.rides = true
+    try bench.machine.change(.set(80), of: bench.key("brightness"), at: bench.now, options)
+    try bench.set("power", .boolean(false))
+    bench.pass(300)
+    let messages = bench.publishes()
+    #expect(messages.count == 1)
+    bench.connect(false)
+    bench.finish(messages, .lost)
+    bench.connect(true)
+    try bench.report("power", false)
+    #expect(bench.send() == [#"{"power":false,"brightness":80}"#])
+    try bench.report("power", false)
+    try bench.report("brightness", 80)
+    bench.pass(10_000)
+    #expect(bench.payloads() == [])
+    let hasUnsent = bench.hasUnsent
+    #expect(!hasUnsent)
+  }
+
   @Test func `what rode in a message is not repeated alone`() throws {
     var bench = try Self.bench(true, retries: 2)
     var options = ChangeOptions()

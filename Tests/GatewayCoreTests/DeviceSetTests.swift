@@ -152,6 +152,21 @@ import Values
     #expect(published.first?.contains(#""level":40"#) == true)
   }
 
+  @Test func `after a crash the brightness rides in the message of its off`() throws {
+    var bench = CoreBench(devices: [Self.dimmable()])
+    try Self.set([("lamp/level", 40), ("lamp/power", 0)], of: &bench)
+    #expect(bench.step().contains("write"))
+    bench.commitEnds()
+    var next = bench.crashed(devices: [Self.dimmable()])
+    let published = next.published() + next.published()
+    #expect(published.count == 1)
+    #expect(published.first?.contains(#""power":0"#) == true)
+    #expect(published.first?.contains(#""level":40"#) == true)
+    next.acknowledgeAll()
+    next.pass(60_000)
+    #expect(next.published().isEmpty)
+  }
+
   @Test(arguments: [true, false])
   func `where they do not share a message the brightness ends`(isCancelled: Bool) throws {
     var bench = CoreBench(isJournalled: false, devices: [Self.dimmable(merges: false)])

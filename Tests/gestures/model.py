@@ -29,6 +29,8 @@ class Expectation:
         self.key, self.part = f"{device.name}/{part.name}", part
         #: Whether the device may report what it had before; whether the gateway may take that for what it has.
         self.is_late, self.is_stale = device.details.get("late", False), False
+        #: What a value replaced that it may be taken for.
+        self.replaced = None
         #: Each value asked for since all was quiet, and the one before: what may have been sent meanwhile.
         self.trail = [value]
         self.final = Belief([value])
@@ -53,7 +55,8 @@ class Expectation:
         else:
             self.final, self.has_doubt = self.final.join(outcome), True
             self.base = self.base and self.base.join(outcome)
-        if self.is_stale and is_repeated:
+        self.replaced = before if self.is_late and is_repeated else None
+        if self.is_stale and self.replaced:
             self.final = self.final.join(before)
 
     def becomes(self, outcome, is_sure):
@@ -105,6 +108,8 @@ class Expectation:
     def fails(self):
         """The gateway knows only what the device reports, on its way or not."""
         self.is_stale = self.is_late
+        if self.replaced:
+            self.final = self.final.join(self.replaced)
         self.base = self.everything()
         self.is_forgotten = self.was_forgotten = True
 

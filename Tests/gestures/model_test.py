@@ -149,6 +149,8 @@ class ModelTests(unittest.TestCase):
             story = Story(thermostat("radiator", is_late)).ask("radiator/mode", argument="off")
             story.ask("radiator/mode", argument="heat")
             self.assertEqual(story.allowed("radiator/mode", "heat", "off"), ["heat"])
+            story.happens(Failed(2.5, "radiator/mode"))
+            self.assertEqual(story.allowed("radiator/mode", "heat", "off"), allowed)
             story.ask("radiator/mode", argument="off").happens(Restart(3.5, is_kill=True))
             story.ask("radiator/mode", argument="heat")
             self.assertEqual(story.allowed("radiator/mode", "heat", "off"), allowed)

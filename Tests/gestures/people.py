@@ -28,8 +28,8 @@ class Person:
         self.forgotten = {key for key, part in self.keys.items() if part.kind != "action" and not part.has_state}
         #: Of a lamp that is off, key -> what its target may be: what it reports then moves the actual value only.
         self.dark = {}
-        #: Of properties whose state nobody reports: key -> the command that is handed over and not acknowledged; the
-        #: keys of which one was replaced then, and none was acknowledged since; what may have been sent last.
+        #: Key -> the command that is handed over and not acknowledged. Of properties whose state nobody reports: those of
+        #: which one was replaced then, and none was acknowledged since; what may have been sent last.
         self.unacknowledged, self.unsure, self.doubts = {}, set(), {}
         self.presses, self.recent = {}, deque(maxlen=400)
         self.model = SiteModel(site, self.states, self.forgotten)
@@ -59,7 +59,7 @@ class Person:
                         press["ended"] = phase
             self.records.append(Failed(self.world.now(), key, event["id"]))
 
-        if key in self.keys and not self.keys[key].has_state and self.keys[key].kind != "action":
+        if key in self.keys and self.keys[key].kind != "action":
             self.follow(key, phase, event["id"])
 
     def follow(self, key, phase, id_):
@@ -68,15 +68,21 @@ class Person:
             self.unacknowledged[key] = id_
         elif self.unacknowledged.get(key) == id_:
             del self.unacknowledged[key]
-            if phase != "sent":
+            if phase != "sent" and not self.keys[key].has_state:
                 self.unsure.add(key)
+            elif phase != "sent" and self.is_late(key):
+                # What is reported from now on may be older than what has perhaps left.
+                self.records.append(Failed(self.world.now(), key, id_))
         if phase == "sent":
             self.unsure.discard(key)
 
+    def is_late(self, key):
+        """Whether its device answers late."""
+        return self.devices[key.partition("/")[0]].details.get("late", False)
+
     def is_misled(self, key, event):
         """Whether an answer to an older request was taken for a hand at the device."""
-        is_late = self.devices[key.partition("/")[0]].details.get("late", False)
-        return is_late and event["phase"] == "superseded" and event["reason"] == "changed at the device"
+        return self.is_late(key) and event["phase"] == "superseded" and event["reason"] == "changed at the device"
 
     def restart(self, is_kill):
         self.records.append(Restart(self.world.now(), is_kill))

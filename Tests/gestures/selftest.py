@@ -12,8 +12,8 @@ from house import KINDS
 from plants import PLANTS
 from world import World
 
-#: Enough for each mistake to happen and to be found on a busy machine; each run ends when it is.
-SECONDS = 120
+#: Enough for the rarest gesture to be made many times on a busy machine; each run ends when its mistake is found.
+SECONDS = 600
 #: How many run at a time.
 TOGETHER = 4
 #: Where each mistake can happen.

@@ -100,7 +100,7 @@ extension CommandDispatcher {
     guard let value = property.value(fromWire: wire) else { return nil }
     let repetition = sendQueue.hasRepetition(key) ? sendQueue[key] : nil
     let (isImplied, movesActualOnly) = (isBeingImplied(key), isImpliedOtherwise(key))
-    let report = deliveries.update(key) {
+    var report = deliveries.update(key) {
       $0.report(
         value,
         wire,
@@ -110,6 +110,11 @@ extension CommandDispatcher {
         property,
         at: now
       )
+    }
+    if repetition != nil, facts[key].hasImplications, hasRider(key),
+      case .ended(_, .confirmed, _) = report.verdict
+    {
+      report.verdict = .none  // What was lost with it is sent in its message.
     }
     if report.isNew { log.statuses.recordReport(for: key, at: now) }
     if repetition != nil, case .ended = report.verdict { _ = sendQueue.remove(key) }

@@ -146,7 +146,8 @@ package struct SendQueue {
     let companions = relations[key].mergeGroup
     let rider = relations[key].implying.first { other in
       guard let command = commands[other.key], command.change.rides else { return false }
-      return companions.contains(other.key) && isBlocked(other.key)
+      return companions.contains(other.key)
+        && (isBlocked(other.key) || awaitsRetained(other.key))
     }
     return rider?.key
   }
@@ -242,6 +243,12 @@ package struct SendQueue {
     holds[key].hasRepetition = command.isRepeated
     placeBehind(key)
     return place(key)
+  }
+
+  /// Lets the command of a key leave with the one that it contradicts, or not at all.
+  mutating func ride(_ key: KeyIndex) {
+    commands[key]?.change.rides = true
+    place(key)
   }
 
   /// Removes the command of a key that is sent next; of an action, the one behind it moves up.
