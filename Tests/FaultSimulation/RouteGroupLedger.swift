@@ -24,6 +24,9 @@ struct RouteGroupLedger {
     var hasColor: Bool
     var at: Moment
 
+    /// Whether its lamps are on afterwards, if it decides that.
+    var turns: Bool? { power ?? (hasBrightness ? true : nil) }
+
     /// A member of its own makes each payload different.
     var members: [JSONValue.Member] {
       let number = JSONValue.integer(Int64(number))
@@ -40,6 +43,8 @@ struct RouteGroupLedger {
     var brightness = 0
     var color = 0
     var power: (number: Int, isOn: Bool)?
+    /// The newest that turned it off, even if it is on again.
+    var off = 0
 
     static func == (left: Lamp, right: Lamp) -> Bool {
       left.brightness == right.brightness && left.color == right.color
@@ -47,6 +52,7 @@ struct RouteGroupLedger {
     }
 
     mutating func turn(_ isOn: Bool, by number: Int) {
+      if !isOn { off = max(off, number) }
       if power.map({ $0.number <= number }) ?? true { power = (number, isOn) }
     }
 
@@ -70,9 +76,7 @@ struct RouteGroupLedger {
       let number = message.number
       if message.hasBrightness { wanted[lamp].brightness = number }
       if message.hasColor { wanted[lamp].color = number }
-      if let power = message.power ?? (message.hasBrightness ? true : nil) {
-        wanted[lamp].turn(power, by: number)
-      }
+      if let power = message.turns { wanted[lamp].turn(power, by: number) }
     }
   }
 
@@ -93,14 +97,14 @@ struct RouteGroupLedger {
       return "\(publish.topic) carries \(text), which no message had"
     }
     let isOn = values["state"].map { $0 == "\"ON\"" }
-    let state = accepted.last { $0.name == name && $0.number <= newest && $0.power != nil }
+    let state = isOn.flatMap { asked($0, of: name, upTo: newest) }
     for lamp in Self.reach[name] ?? [] {
       if let isOn {
-        guard let state, state.power == isOn else { return "\(name) has a state nobody asked for" }
-        if given[lamp].contradicts(isOn, of: state.number) {
-          return "l\(lamp + 1) gets the state of \(state.number) after a newer one: \(text)"
+        guard let state else { return "\(name) has a state nobody asked for" }
+        if given[lamp].contradicts(isOn, of: state) {
+          return "l\(lamp + 1) gets the state of \(state) after a newer one: \(text)"
         }
-        given[lamp].turn(isOn, by: state.number)
+        given[lamp].turn(isOn, by: state)
       }
       if let number = values["brightness"].flatMap({ Int($0) }) {
         if given[lamp].brightness > number
@@ -109,7 +113,7 @@ struct RouteGroupLedger {
           return "l\(lamp + 1) gets the brightness \(number) after something newer: \(text)"
         }
         given[lamp].brightness = number
-        if isOn == nil { given[lamp].turn(true, by: number) }
+        if isOn != false { given[lamp].turn(true, by: number) }
       }
       if let number = values["color_temp"].flatMap({ Int($0) }) {
         if given[lamp].color > number { return "l\(lamp + 1) gets an older color: \(text)" }
@@ -117,6 +121,26 @@ struct RouteGroupLedger {
       }
     }
     return nil
+  }
+
+  /// The newest message that asked for the state that one of `name` has; `nil` if none did, or if a
+  /// newer one turned the lamps the other way and still counts.
+  ///
+  /// It does not count once something even newer turns each lamp back: where an off and a brightness follow
+  /// an on that waits for the broker, the brightness drops only the off. The on is left, also when a
+  /// group's message replaces the brightness, and does no harm: the lamps are to be on.
+  private func asked(_ isOn: Bool, of name: String, upTo newest: Int) -> Int? {
+    func newestOwn(_ matches: (Message) -> Bool) -> Int? {
+      accepted.last { $0.name == name && $0.number <= newest && matches($0) }?.number
+    }
+    guard let state = newestOwn({ $0.power == isOn }) else { return nil }
+    guard let opposite = newestOwn({ $0.turns == !isOn }), opposite > state else { return state }
+    let isVoid = Self.reach[name]?.allSatisfy { lamp in
+      accepted.contains {
+        $0.number > opposite && $0.turns == isOn && Self.reach[$0.name]?.contains(lamp) == true
+      }
+    }
+    return isVoid == true ? state : nil
   }
 
   /// Records the answer to a message.
@@ -131,11 +155,14 @@ struct RouteGroupLedger {
   var unfinished: String? {
     for lamp in wanted.indices {
       var wanted = wanted[lamp]
-      if let power = wanted.power, !power.isOn, power.number > wanted.brightness {
+      // What expired is excused, also where something newer has arrived since: that may be about another
+      // property. An off makes a brightness void for ever: the on that follows does not bring it back.
+      if wanted.brightness <= max(excused, wanted.off) {
         wanted.brightness = given[lamp].brightness
       }
-      let newest = max(wanted.brightness, wanted.color, wanted.power?.number ?? 0)
-      if wanted != given[lamp], newest > excused {
+      if wanted.color <= excused { wanted.color = given[lamp].color }
+      if let power = wanted.power, power.number <= excused { wanted.power = given[lamp].power }
+      if wanted != given[lamp] {
         return "l\(lamp + 1) was given \(given[lamp]), and not \(wanted)"
       }
     }
