@@ -43,7 +43,7 @@ package struct Clauses: Sendable {
   /// Those that the gateway holds.
   package static let standard = Clauses([
     .orderOfKey, .orderOfEnds, .orderOfExcludes, .orderOfImplies, .orderOfGroups, .orderOfPresses,
-    .orderAfterCrash, .stateOfValves, .stateOfOthers, .feedback,
+    .orderAfterCrash, .stateOfValves, .feedback,
   ])
 
   /// Clauses by their names, separated by commas; `all` for all; `nil` if one is unknown.
