@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import Glibc
 import JSON
 import JSONParsing
 import LastOut
@@ -47,7 +48,17 @@ import Testing
     )
     witness.publish("settle/lamp/level/set", "60")
     #expect(witness.waitFor("cmd/lamp", #"{"v":60}"#))
-    witness.publish("settle/lamp/level/set", "80")
+    // A loop whose two values fall into one quiet period is down to one, and ends; so both are asked for
+    // again until the next one is sent. That goes on, slowly, once the gateway slows it.
+    for _ in 1...12 {
+      let sent = witness.texts(on: "cmd/lamp").count
+      for round in 1...2000 where witness.texts(on: "cmd/lamp").count == sent {
+        let value = round.isMultiple(of: 2) ? "60" : "80"
+        witness.publish(commands, isWhole ? #"{"level":\#(value)}"# : value)
+        usleep(50_000)
+      }
+      #expect(witness.texts(on: "cmd/lamp").count > sent)
+    }
 
     let line = try #require(
       try bench.running().waitForLine(containing: "Feedback loop slowed")
@@ -56,9 +67,6 @@ import Testing
     #expect(line.contains("publishes=cmd/lamp"))
     #expect(line.contains("states=home/lamp"))
     #expect(line.contains(#"values="80 and 60""#) || line.contains(#"values="60 and 80""#))
-    // It goes on, slowly.
-    let sent = witness.texts(on: "cmd/lamp").count
-    #expect(witness.waitFor { $0.count { $0.topic == "cmd/lamp" } > sent + 3 })
     #expect(try rejections(witness).isEmpty)
     #expect(try bench.running().lines(containing: "Feedback loop slowed").count == 1)
     let client = try bench.client()
