@@ -216,7 +216,7 @@ extension CommandDispatcher {
   ) {
     if let pending = queue.pending(key)?.value, isOver(pending) {
       let reason = name(cause.value, of: cause.key)
-      _ = endPending(key, as: .superseded, reason: reason, at: now)
+      endPending(key, as: .superseded, reason: reason, at: now)
       refreshTarget(key)
     }
     if let waiting = sendQueue[key], isOver(waiting.change) {

@@ -9,6 +9,8 @@ struct AnnouncedGroups {
   /// The announcements that tell who is a member.
   enum List: String, CaseIterable {
     case devices, groups
+
+    func topic(below base: String) -> String { "\(base)/bridge/\(rawValue)" }
   }
 
   private struct Group {

@@ -12,7 +12,7 @@ package struct RouteGroups {
 
     /// The topics of its announcements.
     package var topics: [String] {
-      AnnouncedGroups.List.allCases.map { "\(base)/bridge/\($0.rawValue)" }
+      AnnouncedGroups.List.allCases.map { $0.topic(below: base) }
     }
   }
 
@@ -30,11 +30,16 @@ package struct RouteGroups {
 
   /// The base topics of Zigbee2MQTT to which a route may lead, and the groups of each.
   private var announced: [(broker: Int, base: String, groups: AnnouncedGroups)]
+  /// The topics of the announcements.
+  private let topics: [(place: Int, list: AnnouncedGroups.List, name: [UInt8])]
   /// The devices by base topic and name.
   private var devices: [Int: [String: Set<Int>]] = [:]
 
   init(_ sources: [(broker: Int, base: String)]) {
     announced = sources.map { ($0.broker, $0.base, AnnouncedGroups()) }
+    topics = sources.enumerated().flatMap { place, source in
+      AnnouncedGroups.List.allCases.map { (place, $0, Array($0.topic(below: source.base).utf8)) }
+    }
   }
 
   /// Whether no group is known.
@@ -75,18 +80,11 @@ package struct RouteGroups {
 
   /// Reads an announcement; `false` if the message is none.
   mutating func read(_ payload: Span<UInt8>, topic: Span<UInt8>, broker: Int) -> Bool {
-    // Most topics differ in their last letter.
-    guard !announced.isEmpty, topic.count > 8, topic[topic.count - 1] == UInt8(ascii: "s") else {
-      return false
-    }
-    let name = Text.of(topic)
-    for place in announced.indices where announced[place].broker == broker {
-      for list in AnnouncedGroups.List.allCases
-      where name == "\(announced[place].base)/bridge/\(list.rawValue)" {
-        announced[place].groups.read(list, payload)
-        number()
-        return true
-      }
+    for (place, list, name) in topics
+    where announced[place].broker == broker && Bytes.areEqual(topic, name) {
+      announced[place].groups.read(list, payload)
+      number()
+      return true
     }
     return false
   }

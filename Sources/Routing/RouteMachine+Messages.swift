@@ -121,11 +121,11 @@ extension RouteMachine {
       return forward(payload, document, trail, for: key, retain: false, at: now)
     }
     var content = content(payload, document, trail, for: key)
-    if route.configuration.mergesJSON, case .object(let members)? = document {
-      content.body = .members(MergedMembers.newest([], members))
-      content.document = nil
-    }
     if route.configuration.mergesJSON {
+      if case .object(let members)? = document {
+        content.body = .members(MergedMembers.newest([], members))
+        content.document = nil
+      }
       guard separate(from: content, key, at: now) else { return false }
     }
     guard follow(content, for: key, at: now) else { return false }

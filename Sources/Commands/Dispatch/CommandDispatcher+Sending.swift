@@ -113,6 +113,7 @@ extension CommandDispatcher {
   }
 
   /// Ends the value of `key` that waits for quiet; `false` when there was none.
+  @discardableResult
   mutating func endPending(
     _ key: KeyIndex,
     as phase: Phase,

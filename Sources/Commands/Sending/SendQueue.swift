@@ -398,14 +398,12 @@ package struct SendQueue {
     availability.reset(device)
     let isChanged = availability.report(isOnline, source: source, of: device)
     if !isOnline {
-      for key in registry.indices(ofDevice: device) where facts[KeyIndex(key)].isReported {
-        retained.outdate(KeyIndex(key))
-      }
+      for key in keys(of: [device]) where facts[key].isReported { retained.outdate(key) }
     }
     guard isChanged || retained.areMissing else { return [] }
     retained.heard(source, of: device)
     if isChanged { wantStates(ofDevice: device) }
-    return place(inOrderOfChanges(registry.indices(ofDevice: device).map { KeyIndex($0) }))
+    return place(inOrderOfChanges(keys(of: [device])))
   }
 
   /// A device reported the state of a key.
@@ -447,7 +445,7 @@ package struct SendQueue {
 
   /// A sleeping device reported itself: its commands join their lane in the order of their changes.
   mutating func deviceAwoke(_ device: Int) {
-    for key in inOrderOfChanges(registry.indices(ofDevice: device).map { KeyIndex($0) }) {
+    for key in inOrderOfChanges(keys(of: [device])) {
       sleepers.wake(key)
       place(key)
     }

@@ -15,7 +15,7 @@ import Routing
 /// A reload makes another one, which does not change once it is complete.
 final class TopicMap {
   let status: String
-  /// Where the gateway publishes what follows the messages that the broker retains.
+  /// How many partitions a cluster has; 0 without one.
   private let partitions: Int
   let subscriptions: TopicSubscriptions
   /// The name of this gateway on the trail of a routed message.

@@ -104,7 +104,7 @@ struct TopicSubscriptions: Sendable {
 
   /// The marker that follows retained messages comes back to its sender.
   private var markerSubscription: Subscription {
-    .init(filter: "\(status)/retained/marker", wantsRetained: false)
+    .init(filter: TopicMap.marker(below: base), wantsRetained: false)
   }
 
   /// The subscriptions of a member of a cluster beside those of ``ClusterSubscriptions``; routes from
