@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
-import Glibc
 import JSON
 import JSONParsing
 import LastOut
@@ -48,14 +47,17 @@ import Testing
     )
     witness.publish("settle/lamp/level/set", "60")
     #expect(witness.waitFor("cmd/lamp", #"{"v":60}"#))
-    // A loop whose two values fall into one quiet period is down to one, and ends; so both are asked for
-    // again until the next one is sent. That goes on, slowly, once the gateway slows it.
+    // A loop whose two values wait for the same moment is down to one, and ends; so the value that the
+    // lamp does not have is asked for until it is sent. That goes on, slowly, once the gateway slows it.
     for _ in 1...12 {
       let sent = witness.texts(on: "cmd/lamp").count
-      for round in 1...2000 where witness.texts(on: "cmd/lamp").count == sent {
-        let value = round.isMultiple(of: 2) ? "60" : "80"
-        witness.publish(commands, isWhole ? #"{"level":\#(value)}"# : value)
-        usleep(50_000)
+      for _ in 1...2000 {
+        let other = witness.texts(on: "cmd/lamp").last == #"{"v":60}"# ? "80" : "60"
+        witness.publish(commands, isWhole ? #"{"level":\#(other)}"# : other)
+        let isSent = witness.waitFor(within: .milliseconds(50)) {
+          $0.count { $0.topic == "cmd/lamp" } > sent
+        }
+        if isSent { break }
       }
       #expect(witness.texts(on: "cmd/lamp").count > sent)
     }
@@ -70,7 +72,8 @@ import Testing
     #expect(try rejections(witness).isEmpty)
     #expect(try bench.running().lines(containing: "Feedback loop slowed").count == 1)
     let client = try bench.client()
-    let own = try client.ask(#"{"key":"lamp/level","set":35,"id":1,"wait":"sent"}"#)
+    // At once: what the bridge makes of the last one may come within its quiet period, and is newer.
+    let own = try client.ask(#"{"key":"lamp/level","set":35,"id":1,"now":true,"wait":"sent"}"#)
     #expect(own["phase"] == "accepted")
     #expect(witness.waitFor("cmd/lamp", #"{"v":35}"#))
     withExtendedLifetime(bridge) {}
