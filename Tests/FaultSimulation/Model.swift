@@ -146,6 +146,14 @@ struct Model {
 
   func isOnline(_ place: Int) -> Bool { isConnected && devices[keys[place].device].isOnline }
 
+  /// Whether what the broker retains of the device, or of the key, is not there yet.
+  func lacksRetained(_ place: Int) -> Bool {
+    guard retainedBy != nil else { return false }
+    let device = devices[keys[place].device]
+    let isUnheard = keys[place].property.state != nil && !heardKeys.contains(place)
+    return device.heard.count < device.sources.count || isUnheard
+  }
+
   /// Whether a value waits for what the broker retains of its device.
   func awaitsRetained(_ place: Int) -> Bool {
     guard retainedBy != nil else { return false }

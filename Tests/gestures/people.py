@@ -5,6 +5,7 @@
 import asyncio
 from collections import deque
 
+from belief import Belief
 from intents import ACCEPTED, Answer, Change, Failed, Part, Restart
 from model import Finding, SiteModel
 from order import MessageOrder
@@ -236,7 +237,7 @@ class Person:
 
     def judge_states(self, rows):
         """The first state, answer or view that is wrong."""
-        self.model = SiteModel(self.site, self.states, self.forgotten, self.doubts)
+        self.model = SiteModel(self.site, self.states, self.forgotten, self.possible_targets())
         self.model.play(self.records)
         if self.model.findings:
             return self.model.findings[0]
@@ -251,6 +252,13 @@ class Person:
             if part.reports and not (row["actual"] == value and is_target):
                 return Finding("view", f"{device}/{part.name} is {value}; the gateway says {row}")
         return None
+
+    def possible_targets(self):
+        """Key -> what a step may count from beside the state of the device."""
+        possible = dict(self.doubts)
+        for key, targets in self.dark.items():
+            possible[key] = possible.get(key, Belief()).join(Belief(targets))
+        return possible
 
     def dark_targets(self, device, name):
         """What a property may show as its target although the device has another value."""

@@ -114,7 +114,10 @@ extension HouseholdLife {
       {
         commands.impatient.insert(intent)
       }
-    case .unchanged: if isLate(key) { expectation.excuse(key) }
+    case .unchanged:
+      // Nothing tells a gateway yet that the device has lost its power, and with it the value.
+      let isUnpowered = !devices[facts[key].device].isPowered
+      if isLate(key) || isUnpowered { expectation.excuse(key) }
     case .rejected, .sent, .confirmed, .superseded, .failed, .expired, .cancelled: break
     }
     expectation.phase(event.phase, of: command, reason: event.reason, isFinal: event.isFinal)
