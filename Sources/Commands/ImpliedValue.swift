@@ -55,14 +55,14 @@ extension CommandStateMachine {
 
   /// The other keys of which nothing older may follow a value of `key`.
   ///
-  /// One that has a command after the value was accepted agrees with it, or is sent with it.
+  /// One that has a command after the value was accepted agrees with it, or is sent with it. A value that
+  /// most others imply contradicts only the number 0.
   func contradicted(by value: Value, of key: KeyIndex, isAccepted: Bool) -> [Rival] {
     let relations = dispatcher.relations[key]
-    let others =
-      relations.implying.filter { $0.value != value }
-      + (dispatcher.hasRiding(key) ? [] : relations.implied)
-    return others.filter { !(isAccepted && dispatcher.hasCommand($0.key)) }
-      .map { Rival(key: $0.key) }
+    let rivals =
+      relations.implying.map { Rival(key: $0.key, isUrgentOnly: $0.value == value) }
+      + (dispatcher.hasRiding(key) ? [] : relations.implied.map { Rival(key: $0.key) })
+    return rivals.filter { !(isAccepted && dispatcher.hasCommand($0.key)) }
   }
 
   /// Ends steps that wait for the state of `key`, whatever value they would result in.

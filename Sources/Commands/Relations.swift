@@ -8,7 +8,7 @@ import Values
 /// Another key of a device, of which nothing older may be sent after a value.
 package struct Rival: Hashable, Sendable {
   package let key: KeyIndex
-  /// Whether that concerns its urgent values alone, which would end the value.
+  /// Whether that concerns only those of its values that would end the value: urgent ones, or a 0.
   package let isUrgentOnly: Bool
 
   package init(key: KeyIndex, isUrgentOnly: Bool = false) {

@@ -40,6 +40,8 @@ package struct DurabilityGate {
   private var reportedFault: JournalFault?
   /// Whether a file that opened late was read since the last step.
   private var hasReadLate = false
+  /// Whether an attempt to write has failed since the last step: it may have left rows behind.
+  private var hasFailed = false
   /// Whether the file is being closed.
   private var isClosing = false
   /// Whether the file was closed.
@@ -158,9 +160,13 @@ package struct DurabilityGate {
     rows.plan.completed(result, at: now)
     rows.learnNumbers(in: registry)
     withheldKeys.diskChanged()
-    guard case .reopened = result else { return }
-    hasReadLate = true
-    rows.learnUrgent(in: registry, at: now)
+    switch result {
+    case .done: break
+    case .failed: hasFailed = true
+    case .reopened:
+      hasReadLate = true
+      rows.learnUrgent(in: registry, at: now)
+    }
   }
 
   /// Handles what happened since the last call: events of commands, then what the journal reported;
@@ -176,6 +182,7 @@ package struct DurabilityGate {
     record(in: &commands, &outbox, at: now)
     if hasReadLate { withholdWaiting(in: &commands, at: now) }
     collectEvents(at: now)
+    if hasFailed { rejectBarred(in: &commands, &outbox, at: now) }
     append(replay.popExpired(at: now))
     while replay.hasRoom, let (event, reportedAt) = backlog.popFirst() {
       handle(event, reportedAt, in: &commands, &outbox, at: now)
@@ -221,6 +228,20 @@ package struct DurabilityGate {
     flush(at: now)
   }
 
+  /// Rejects commands that would be followed by a row which an attempt to write has left.
+  private mutating func rejectBarred(
+    in commands: inout CommandStateMachine,
+    _ outbox: inout Outbox,
+    at now: Moment
+  ) {
+    hasFailed = false
+    // A fault that is new is told first.
+    guard let fault, fault == reportedFault else { return }
+    for key in withheldKeys.barred(rows, at: now) {
+      reject(key, fault, in: &commands, &outbox, at: now)
+    }
+  }
+
   /// Moves what the plan reported to the backlog.
   private mutating func collectEvents(at now: Moment) {
     for event in rows.plan.dequeueEvents() { backlog.append((event, now)) }
@@ -246,7 +267,7 @@ package struct DurabilityGate {
       )
       var rejected = overtaken.compactMap { try? commands.registry.index(of: $0) }
         .filter { rows.holdsOlder($0, than: rows.newestSequence(of: $0), at: now) }
-      rejected += withheldKeys.barred.filter { !rejected.contains($0) }
+      rejected += withheldKeys.barred(rows, at: now).filter { !rejected.contains($0) }
       for key in rejected {
         reject(key, fault, in: &commands, &outbox, at: now)
       }

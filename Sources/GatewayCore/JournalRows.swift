@@ -70,7 +70,7 @@ package struct JournalRows {
         let key = registry.index(ofKey: entry.key.utf8.span)
       else { continue }
       let property = registry.definition(of: key).property
-      if let value = try? property.value(from: stored.value), property.urgent.contains(value) {
+      if let value = try? property.value(from: stored.value), property.ends(value) {
         plan.markUrgent(plan.number(of: entry.key), at: now)
       }
     }
@@ -99,7 +99,7 @@ package struct JournalRows {
       replacing: isReplacing ? keys[place].commands.newest.sequence : nil,
       at: event.acceptedAt,
       expiresAt: expiresAt,
-      isUrgent: event.isUrgent
+      isUrgent: event.isUrgent || registry[event.key].property.ends(value)
     )
     if let before { self.replaced.keep(before, of: event.key, before: sequence, plan) }
     let command = DurableCommand(
@@ -124,7 +124,9 @@ package struct JournalRows {
   /// Records that a value of an earlier process is a command of this one.
   mutating func resume(_ key: KeyIndex, _ command: DurableCommand, in registry: Registry) {
     let number = self.number(of: key, in: registry)
-    if command.isUrgent { plan.markUrgent(number, at: command.acceptedAt) }
+    if command.isUrgent || registry[key].property.ends(command.value) {
+      plan.markUrgent(number, at: command.acceptedAt)
+    }
     keys[Int(key.rawValue)].commands.push(command)
   }
 
@@ -150,7 +152,7 @@ package struct JournalRows {
       sequence: command.sequence,
       acceptedAt: command.acceptedAt,
       expiresAt: command.expiresAt,
-      isUrgent: command.isUrgent
+      isUrgent: command.isUrgent || registry[key].property.ends(command.value)
     )
   }
 
@@ -291,5 +293,12 @@ package struct JournalRows {
         options: command.options
       )
     }
+  }
+}
+
+extension Property {
+  /// Whether a value ends those of other keys: an urgent one, and a 0 that turns a lamp off.
+  fileprivate func ends(_ value: Value) -> Bool {
+    urgent.contains(value) || !implies.isEmpty && value == .number(0)
   }
 }

@@ -86,9 +86,24 @@ struct WithheldKeys {
     keys[Int(key.rawValue)].urgentNumber == number
   }
 
-  /// The keys withheld for a row of another key.
-  var barred: [KeyIndex] {
-    behind.filter { hasBarriers($0) && keys[Int($0.rawValue)].urgentNumber == 0 }
+  /// The keys withheld for a row of another key that a crash would send.
+  func barred(_ rows: borrowing JournalRows, at now: Moment) -> [KeyIndex] {
+    var found: [KeyIndex] = []
+    for key in behind where isBarred(key, rows, at: now) { found.append(key) }
+    return found
+  }
+
+  private func isBarred(
+    _ key: KeyIndex,
+    _ rows: borrowing JournalRows,
+    at now: Moment
+  ) -> Bool {
+    guard keys[Int(key.rawValue)].urgentNumber == 0, !rows.isNewestUrgent(key) else { return false }
+    for barrier in keys[Int(key.rawValue)].barriers
+    where rows.holdsOlder(barrier.rival, than: barrier.sequence + 1, at: now) {
+      return true
+    }
+    return false
   }
 
   // MARK: - Withholding
@@ -283,7 +298,10 @@ struct WithheldKeys {
     }
     let isImpatient = keys[place].patienceEnds.map { $0 <= now || hasFault } ?? false
     if isImpatient { keys[place].patienceEnds = nil }
-    let isOpen = hasFault && !keys[place].barriers.contains { Self.hasCommand($0, rows) }
+    // A row that is on the disk stays there: its key's command is rejected when the attempt has failed.
+    let isOpen =
+      hasFault && !isBarred(key, rows, at: now)
+      && !keys[place].barriers.contains { Self.hasCommand($0, rows) }
     keys[place].isOpen = isOpen
     if isOpen {
       commands.release(key)

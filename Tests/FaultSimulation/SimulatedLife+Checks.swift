@@ -222,8 +222,10 @@ extension SimulatedLife {
 }
 
 extension SimulatedLife {
-  /// At rest the gateway knows the state of each device, and its target equals it. A value that nobody
-  /// confirms, and that was acknowledged after the last report, is the target until the next one.
+  /// At rest the gateway knows the state of each device, and its target equals it.
+  ///
+  /// A value that nobody confirms, and that was acknowledged after the last report, is the target
+  /// until the next one.
   private func checkShown(_ key: KeyIndex, at place: Int) {
     guard let wire = world.retained[place] else { return }
     let shown = registry[key].property.value(fromWire: wire)

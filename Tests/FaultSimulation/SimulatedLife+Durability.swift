@@ -101,8 +101,10 @@ extension SimulatedLife {
     }
     seen[.restored] += 1
     guard let numbers = model.restoreUrgent(key),
-      let survivor = invariants.restored(numbers.before, as: numbers.now, at: now)
+      var survivor = invariants.restored(numbers.before, as: numbers.now, at: now)
     else { return fail("\(name(key)) restores a value that nobody set") }
+    // A start may have given it another deadline than it was accepted with.
+    survivor.expiresAt = overridden.entry.expiresAt
     ledger.resumed(survivor, as: numbers.now)
     if overridden.entry.caller != 0 { ledger.expectsFinal(overridden.entry.caller, ttl: nil) }
   }

@@ -39,8 +39,8 @@ package final class SimulatedLife {
   var groups = GroupLedger()
   var routes: RouteLedger
   var lamps = RouteGroupLedger()
-  /// Whether messages for the lamps and groups of a bridge take a route: in a quarter of all lives.
-  var hasLamps: Bool { seed % 4 == 3 }
+  /// Whether messages for the lamps and groups of a bridge take a route: in half of all lives.
+  var hasLamps: Bool { seed % 4 > 1 }
   /// Draws what concerns them.
   var groupRandom: SeededGenerator
   /// How many messages of routes had expired when that was looked at last.

@@ -114,6 +114,60 @@ import Values
     #expect(throws: ValidationError.self) { try bench.set("cover/position", .number(40)) }
   }
 
+  @Test(arguments: [false, true])
+  func `a value is rejected when a failed attempt has left a stop that was sent before it`(
+    isAcknowledgedFirst: Bool
+  ) throws {
+    let lamp = Device(id: "lamp", name: "lamp", properties: [CoreBench.number("level")])
+    var bench = CoreBench(devices: Self.cover + [lamp])
+    try bench.set("lamp/level", .number(7))
+    try #require(bench.step().contains("write"))
+    bench.core.pipeline.storeFinished(.failed(.diskFull), at: bench.now)
+    _ = bench.step()
+    try bench.set("cover/command", .text("STOP"))
+    #expect(bench.published() == ["publish command/set STOP"])
+    try bench.set("cover/position", .number(40), skipsQuiet: true)
+    #expect(bench.published().isEmpty)
+    bench.pass(1200)
+    try #require(bench.step().contains("write"))
+    if isAcknowledgedFirst { bench.acknowledge() }
+    #expect(bench.published().isEmpty)
+    bench.core.pipeline.storeFinished(.failed(.diskFull), at: bench.now)
+    #expect(bench.step().contains("emit rejected cover/position"))
+    if !isAcknowledgedFirst { bench.acknowledge() }
+    bench.pass(60_000)
+    #expect(!bench.published().contains("publish position/set 40"))
+  }
+
+  /// A bench in which a commit writes a brightness, and the lamp is turned on.
+  private static func turnOn(after brightness: Double) throws -> CoreBench {
+    var power = CoreBench.number("power")
+    power.kind = .boolean
+    var level = CoreBench.number("level")
+    level.implies = [Implication(property: "power", value: .boolean(true))]
+    var bench = CoreBench(devices: [Device(id: "lamp", name: "lamp", properties: [power, level])])
+    try bench.set("lamp/level", .number(brightness))
+    try #require(bench.step().contains("write"))
+    try bench.set("lamp/power", .boolean(true), skipsQuiet: true)
+    return bench
+  }
+
+  @Test func `an on waits for the row of a brightness of 0`() throws {
+    var bench = try Self.turnOn(after: 0)
+    #expect(bench.published().isEmpty)
+    bench.commitEnds()
+    let effects = bench.step()
+    try #require(effects.contains("write"))
+    #expect(!effects.contains("publish power/set true"))
+    bench.commitEnds()
+    #expect(bench.published() == ["publish power/set true"])
+  }
+
+  @Test func `an on does not wait for the row of another brightness`() throws {
+    var bench = try Self.turnOn(after: 50)
+    #expect(bench.published() == ["publish power/set true"])
+  }
+
   // MARK: - What an earlier process left
 
   private static func stored(_ value: String, boot: UInt64 = 0) -> [JournalEntry] {

@@ -71,16 +71,17 @@ class Faults:
 
     async def stop_in_order(self):
         code = await self.world.gateway.terminate()
-        # What the journal keeps counts as sent; a press that could not leave does not.
-        if code not in (0, 1) or (code == 1 and not self.lists_presses_only()):
+        # What the journal keeps counts as sent; a press that could not leave does not, nor does a repetition.
+        if code not in (0, 1) or (code == 1 and self.lists_lost_values()):
             self.finds("exit", f"the gateway ended with {code}:\n{self.world.gateway.log_end(1500)}")
 
-    def lists_presses_only(self):
-        """Whether each key of the last report is kept in the journal, or is that of a button."""
+    def lists_lost_values(self):
+        """Whether a key of the last report is not kept in the journal, and its newest value was never acknowledged."""
         unsent, _, kept = self.world.gateway.log_end().rpartition("not sent: ")[2].partition("kept in the journal: ")
         values = {f"{name}/{part}" for name, device in self.world.simulated.items()
                   for part, what in device.device.properties.items() if what.kind != "action"}
-        return not values & (set(unsent.replace(";", " ").split()) - set(kept.split()))
+        repeated = {key for person in self.world.people for key, phase in person.phases.items() if phase == "sent"}
+        return values & (set(unsent.replace(";", " ").split()) - set(kept.split()) - repeated)
 
     def restarts(self, is_kill):
         for person in self.world.people:

@@ -49,9 +49,8 @@ class Expectation:
         self.trail += outcome.values
         if outcome.span:
             self.trail += outcome.span
-        self.undone = None
         if is_sure:
-            self.final, self.base, self.is_forgotten = outcome, None, False
+            self.final, self.base, self.is_forgotten, self.undone = outcome, None, False, None
         else:
             self.final, self.has_doubt = self.final.join(outcome), True
             self.base = self.base and self.base.join(outcome)
@@ -253,6 +252,9 @@ class SiteModel:
     def cancel(self, key, count, at):
         self.expectation(key).cancel(count, at)
         device = self.devices[key.partition("/")[0]]
+        if count != 0 and device.is_commanded:
+            # It stopped, or turned, somewhere on its way.
+            device.properties["position"].final = device.properties["position"].everything()
         if count != 0 and device.device.kind == "Lamp" and device.device.details["implies"]:
             # With the brightness goes what it implied.
             power = device.properties["power"]

@@ -32,6 +32,8 @@ class Person:
         #: Key -> the command that is handed over and not acknowledged. Of properties whose state nobody reports: those of
         #: which one was replaced then, and none was acknowledged since; what may have been sent last.
         self.unacknowledged, self.unsure, self.doubts = {}, set(), {}
+        #: Key -> the newest phase that was told.
+        self.phases = {}
         self.presses, self.recent = {}, deque(maxlen=400)
         self.model = SiteModel(site, self.states, self.forgotten)
         #: Whether all of a gesture was answered, and nothing more is done until all is quiet.
@@ -65,6 +67,7 @@ class Person:
 
     def follow(self, key, phase, id_):
         """Notes whether the gateway knows what has left."""
+        self.phases[key] = phase
         if phase == "sending":
             self.unacknowledged[key] = id_
         elif self.unacknowledged.get(key) == id_:

@@ -187,7 +187,9 @@ class World:
         if phase in (ACCEPTED, REJECTED):
             self.answer_by_mqtt(key, event)
         person = self.person_of.get(key.partition("/")[0])
-        if person and phase != ACCEPTED:
+        if person and phase == ACCEPTED:
+            person.phases[key] = phase
+        elif person:
             person.sees(event)
 
     def answer_by_mqtt(self, key, event):
