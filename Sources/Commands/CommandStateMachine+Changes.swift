@@ -115,7 +115,9 @@ extension CommandStateMachine {
     }
     let leads = options.quiet != .slowed
     dispatcher.enqueue(consume change, for: key, at: now, delay: delay, leads: leads)
-    if dispatcher.facts[key].endsOthers { endOthers(by: value, of: key, at: now) }
+    if dispatcher.facts[key].endsOthers {
+      endOthers(by: value, of: key, rides: options.rides, at: now)
+    }
     dispatcher.setTarget(value, of: key)
     dispatcher.settleReady(at: now)
     if options.skipsQuiet { dispatcher.flush(key, at: now) }
@@ -137,7 +139,7 @@ extension CommandStateMachine {
     dispatcher.queue.restartInterval(of: key, at: now)
     dispatcher.abandon(key, as: .cancelled, reason: Self.urgent, at: now)
     endRelated(to: key, isUrgent: true, at: now)
-    endContradicting(change.value, of: key, at: now)
+    endContradicting(change.value, of: key, rides: change.rides, at: now)
     dispatcher.setTarget(change.value, of: key)
     dispatcher.makeReady(Command(change: change, isUrgent: true), for: key, at: now)
   }

@@ -44,9 +44,9 @@ extension CommandStateMachine {
 
   /// Ends the commands of other keys that a value ends that is not urgent.
   @inline(never)
-  mutating func endOthers(by value: Value, of key: KeyIndex, at now: Moment) {
+  mutating func endOthers(by value: Value, of key: KeyIndex, rides: Bool, at now: Moment) {
     endExcluded(by: key, at: now)
-    endContradicting(value, of: key, at: now)
+    endContradicting(value, of: key, rides: rides, at: now)
   }
 
   /// Of keys that exclude each other the newer keeps its value.

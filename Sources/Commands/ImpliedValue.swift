@@ -30,11 +30,12 @@ struct ImpliedValue {
 extension CommandStateMachine {
   /// Ends the commands that contradict a new value of `key` by what one of them implies.
   ///
-  /// It does not matter what they wait for. Those of the same change ride with it. Of `keys` alone, if
-  /// given.
+  /// It does not matter what they wait for. Those of the same change ride with it, or it `rides` with
+  /// them. Of `keys` alone, if given.
   mutating func endContradicting(
     _ value: Value,
     of key: KeyIndex,
+    rides: Bool = false,
     among keys: [KeyIndex]? = nil,
     at now: Moment
   ) {
@@ -50,6 +51,28 @@ extension CommandStateMachine {
     for other in dispatcher.relations[key].implied where keys?.contains(other.key) ?? true {
       endSteps(of: other.key, by: cause, at: now)
       dispatcher.end(other.key, by: cause, at: now) { !other.agrees(value, with: $0.value) }
+      if !rides {
+        endSiblings(of: key, other.implied(by: value), of: other.key, by: cause, keys, at: now)
+      }
+    }
+  }
+
+  /// Ends the commands of other keys than `key` that imply another value of `implied` than `made`: a
+  /// brightness of 0 turns off the lamp that an older color would turn on.
+  private mutating func endSiblings(
+    of key: KeyIndex,
+    _ made: Value?,
+    of implied: KeyIndex,
+    by cause: (value: Value, key: KeyIndex),
+    _ keys: [KeyIndex]?,
+    at now: Moment
+  ) {
+    for sibling in dispatcher.relations[implied].implying
+    where sibling.key != key && keys?.contains(sibling.key) ?? true {
+      dispatcher.end(sibling.key, by: cause, at: now) { change in
+        let isSameChange = change.rides && change.acceptedAt == now
+        return !isSameChange && sibling.implied(by: change.value) != made
+      }
     }
   }
 
@@ -59,9 +82,15 @@ extension CommandStateMachine {
   /// most others imply contradicts only the number 0.
   func contradicted(by value: Value, of key: KeyIndex, isAccepted: Bool) -> [Rival] {
     let relations = dispatcher.relations[key]
-    let rivals =
-      relations.implying.map { Rival(key: $0.key, isUrgentOnly: $0.value == value) }
-      + (dispatcher.hasRiding(key) ? [] : relations.implied.map { Rival(key: $0.key) })
+    var rivals = relations.implying.map { Rival(key: $0.key, isUrgentOnly: $0.value == value) }
+    for implied in dispatcher.hasRiding(key) ? [] : relations.implied {
+      rivals.append(Rival(key: implied.key))
+      for sibling in dispatcher.relations[implied.key].implying where sibling.key != key {
+        rivals.append(
+          Rival(key: sibling.key, isUrgentOnly: sibling.value == implied.implied(by: value))
+        )
+      }
+    }
     return rivals.filter { !(isAccepted && dispatcher.hasCommand($0.key)) }
   }
 

@@ -254,6 +254,11 @@ extension Model {
     for other in places where keys[other].ends.contains(KeyIndex(Int32(place))) {
       if keys[other].flight?.entry.isUrgent == true { keys[other].flight?.isOvertaken = true }
     }
+    if entry.isUrgent {
+      for other in keys[place].ends where keys[Int(other.rawValue)].property.state != nil {
+        outdatedKeys.insert(Int(other.rawValue))
+      }
+    }
     keys[place].flight = KeyModel.Flight(entry: entry, confirmBy: nil, grace: grace)
     keys[place].overridden = nil
     emit(.sending, entry, place)

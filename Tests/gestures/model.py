@@ -54,9 +54,9 @@ class Expectation:
         else:
             self.final, self.has_doubt = self.final.join(outcome), True
             self.base = self.base and self.base.join(outcome)
-        self.replaced = before if self.is_late and is_repeated else None
+        self.replaced = self.any_of_trail() if self.is_late and is_repeated else None
         if self.is_stale and self.replaced:
-            self.final = self.final.join(before)
+            self.final = self.final.join(self.replaced)
 
     def becomes(self, outcome, is_sure):
         """Another property of the device has this effect on it."""

@@ -24,7 +24,7 @@ import Synchronization
     var arguments = CommandLine.arguments.dropFirst()
     let kind = arguments.first.flatMap { UInt64($0) == nil ? $0 : nil }
     if kind != nil { arguments.removeFirst() }
-    var clauses = Clauses.standard
+    var clauses = Clauses.all
     while kind == "household", let name = arguments.first, UInt64(name) == nil {
       guard let named = Clauses(named: name) else { usage() }
       clauses = named

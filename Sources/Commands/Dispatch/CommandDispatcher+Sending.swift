@@ -186,6 +186,7 @@ extension CommandDispatcher {
       }
       emit(.sending, of: command, for: key, at: now)
       if facts[key].isBehind { overtake(by: key) }
+      if command.isUrgent { outdateEnded(by: key) }
     }
     imply(by: keys, commands, at: now)
     log.statistics.published += 1
@@ -198,6 +199,11 @@ extension CommandDispatcher {
       message: message,
       at: now
     )
+  }
+
+  /// What an urgent command ends is not known until the device reports it: a STOP stops somewhere.
+  private mutating func outdateEnded(by key: KeyIndex) {
+    for other in relations[key].ends { sendQueue.outdate(other) }
   }
 
   /// An urgent command that would have ended the one of `key`, which has left, is not repeated after it.

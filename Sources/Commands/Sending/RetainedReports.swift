@@ -22,7 +22,8 @@ struct RetainedReports {
   private var sources: [Int: Set<Int>] = [:]
   /// The keys that were reported since.
   private var keys: Set<KeyIndex> = []
-  /// The keys whose devices were offline since they were reported.
+  /// The keys that may have changed since they were reported: their devices were offline, or were told
+  /// to stop or move.
   private var outdated: Set<KeyIndex> = []
 
   /// Whether some may be missing.
@@ -70,7 +71,7 @@ struct RetainedReports {
     complete(ends.filter { $0.value <= now }.map(\.key))
   }
 
-  /// The device of a key is offline: it may come back with another state.
+  /// A key may change before its next report: its device is offline, or is told to stop or move.
   mutating func outdate(_ key: KeyIndex) { outdated.insert(key) }
 
   /// One of a device's availability sources has reported.
@@ -96,6 +97,6 @@ struct RetainedReports {
     !areMissing(of: device) || keys.contains(key)
   }
 
-  /// Whether the device of a key was offline since the key was reported.
+  /// Whether a key may have changed since it was reported.
   func isOutdated(_ key: KeyIndex) -> Bool { outdated.contains(key) }
 }

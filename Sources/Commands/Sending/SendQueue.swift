@@ -189,8 +189,8 @@ package struct SendQueue {
     return isUnknown && !command.isUrgent
   }
 
-  /// Whether the state of `key` that was reported last says nothing: its device was offline since, or
-  /// the broker may still send one that it retains.
+  /// Whether the state of `key` that was reported last says nothing: its device was offline or told to
+  /// stop since, or the broker may still send one that it retains.
   func isStale(_ key: KeyIndex) -> Bool {
     facts[key].isReported
       && (retained.isOutdated(key) || !retained.knows(key, ofDevice: facts[key].device))
@@ -398,12 +398,17 @@ package struct SendQueue {
     availability.reset(device)
     let isChanged = availability.report(isOnline, source: source, of: device)
     if !isOnline {
-      for key in keys(of: [device]) where facts[key].isReported { retained.outdate(key) }
+      for key in keys(of: [device]) { outdate(key) }
     }
     guard isChanged || retained.areMissing else { return [] }
     retained.heard(source, of: device)
     if isChanged { wantStates(ofDevice: device) }
     return place(inOrderOfChanges(keys(of: [device])))
+  }
+
+  /// The state of a key that was reported last says nothing until the next report.
+  mutating func outdate(_ key: KeyIndex) {
+    if facts[key].isReported { retained.outdate(key) }
   }
 
   /// A device reported the state of a key.

@@ -40,12 +40,6 @@ package struct Clauses: Sendable {
   package init(_ held: some Sequence<Clause>) { self.held = Set(held) }
 
   package static let all = Clauses(Clause.allCases)
-  /// Those that the gateway holds.
-  package static let standard = Clauses([
-    .orderOfKey, .orderOfEnds, .orderOfExcludes, .orderOfImplies, .orderOfGroups, .orderOfPresses,
-    .orderAfterCrash, .stateOfValves, .feedback,
-  ])
-
   /// Clauses by their names, separated by commas; `all` for all; `nil` if one is unknown.
   package init?(named names: String) {
     guard names != "all" else {

@@ -53,6 +53,8 @@ package struct Expectation: Sendable {
     var cause = Cause.nobody
     var isTouched = false
     var isExcused = false
+    /// A message for it was not obeyed, but what the device reported may equal it by chance.
+    var isUnheard = false
   }
 
   private struct End {
@@ -88,9 +90,8 @@ package struct Expectation: Sendable {
         continue
       }
       set(key, .value(value), .command(command))
-      for other in facts.indices where !stated.contains(other) && isExcluded(other, by: key) {
-        set(other, .unknown, .nobody)
-      }
+      // Of two in one change, the one stated last wins.
+      for other in facts.indices where isExcluded(other, by: key) { set(other, .unknown, .nobody) }
       if let implied = facts[key].implies, !stated.contains(implied) {
         let flag = HouseholdFacts.implied(by: value)
         set(implied, .value(.boolean(flag)), .command(command))
@@ -123,6 +124,13 @@ package struct Expectation: Sendable {
     }
   }
 
+  /// Records that a command is back after a crash, in which a newer one was lost.
+  package mutating func resumed(_ command: Command) {
+    guard rows[command.key].cause == .nobody else { return }
+    rows[command.key].cause = .command(command)
+    ends[command] = End(phase: .accepted, isFinal: false)
+  }
+
   // MARK: - At the device
 
   /// Records that something else than the gateway changed a property.
@@ -136,6 +144,18 @@ package struct Expectation: Sendable {
 
   /// Records a failure of the device that a gateway cannot detect.
   package mutating func excuse(_ key: Int) { rows[key].isExcused = true }
+
+  /// Records that the device has not obeyed a message for a property, and what that would imply.
+  package mutating func unheard(_ key: Int) {
+    rows[key].isUnheard = true
+    if let implied = facts[key].implies { rows[implied].isUnheard = true }
+  }
+
+  /// Records that the device has obeyed a message for a property.
+  package mutating func heard(_ key: Int) {
+    rows[key].isUnheard = false
+    if let implied = facts[key].implies { rows[implied].isUnheard = false }
+  }
 
   /// Begins anew with the state of a property at rest: nothing may change it by itself.
   package mutating func rested(_ key: Int, at state: Value?) {
@@ -162,6 +182,11 @@ package struct Expectation: Sendable {
     command(of: key).flatMap { ends[$0]?.phase }
   }
 
+  /// Whether a press decides about a property: where that leads is known, where it is on the way is not.
+  package func isPressed(_ key: Int) -> Bool {
+    command(of: key).map { facts[$0.key].isAction } ?? false
+  }
+
   /// The command that decides about a property.
   package func command(of key: Int) -> Command? {
     if case .command(let command) = rows[key].cause { command } else { nil }
@@ -183,8 +208,10 @@ package struct Expectation: Sendable {
     }
     switch end.phase {
     case .failed, .expired, .rejected, .cancelled: return .whyNot(end.phase)
+    case .confirmed where row.isUnheard, .unchanged where row.isUnheard: return .excused
     case .superseded where end.reason == "changed at the device":
       if row.isTouched { return .byHand }
+      if row.isUnheard { return .excused }
       return .inventedHand("ended as changed at the device, which nobody touched")
     case .accepted, .sending, .sent, .confirmed, .unchanged, .superseded:
       let why = end.reason.map { " (\($0))" } ?? ""

@@ -32,6 +32,7 @@ struct HouseholdDevice {
     var end: Moment
     /// Names the motion in planned reports.
     var serial: Int
+    var isPressed: Bool
 
     func value(at now: Moment) -> Value {
       guard now < end else { return to }
@@ -106,6 +107,11 @@ struct HouseholdDevice {
   /// Whether it is on its way to its last request.
   func isMoving(_ name: String, at now: Moment) -> Bool {
     motions[name].map { now < $0.end } ?? false
+  }
+
+  /// Whether it is on its way because of a press.
+  func isPressed(_ name: String, at now: Moment) -> Bool {
+    isMoving(name, at: now) && motions[name]?.isPressed == true
   }
 
   /// The motion that a planned report belongs to; `nil` if something ended it.
@@ -226,7 +232,8 @@ struct HouseholdDevice {
       to: end,
       start: now,
       end: now.advanced(by: .milliseconds(length)),
-      serial: serial
+      serial: serial,
+      isPressed: asked == nil
     )
     let request = asked.flatMap { temper.repeatsRequest ? Reaction.reports(name, $0) : nil }
     return (request.map { [$0] } ?? []) + [.travels(name, serial: serial)]
@@ -237,7 +244,7 @@ struct HouseholdDevice {
   /// A hand moves it.
   mutating func moved(_ name: String, to value: Value, at now: Moment) -> [Reaction] {
     motions[name] = nil
-    isStopped = false
+    if name == "position" { isStopped = false }
     let restored = name == "power" && value == .boolean(true) ? restore(at: now) : []
     return report(name, value) + restored
   }

@@ -36,8 +36,14 @@ extension HouseholdLife {
 
   /// The expected value of a key, and whether it certainly is its target.
   private func base(of key: Int) -> (value: Value, isCertain: Bool)? {
-    guard case .value(let value) = expectation[key] else { return nil }
-    return (value, expectation.isUnresolved(key) || isTravelling(key))
+    guard case .value(let value) = expectation[key], !expectation.isPressed(key),
+      !expectation.isTouched(key)
+    else { return nil }
+    switch expectation.phase(of: key) {
+    case .cancelled, .failed, .expired, .rejected, .superseded: return nil
+    case .accepted, .sending, .sent, .confirmed, .unchanged, nil: break
+    }
+    return (value, !hasCrashed && (expectation.isUnresolved(key) || isTravelling(key)))
   }
 
   /// Whether the device has confirmed the last command and is still on its way.
@@ -47,6 +53,11 @@ extension HouseholdLife {
 
   func isMoving(_ key: Int) -> Bool {
     devices[facts[key].device].isMoving(registry.properties[key].property.id, at: now)
+  }
+
+  /// Whether a press moves it.
+  func isPressed(_ key: Int) -> Bool {
+    devices[facts[key].device].isPressed(registry.properties[key].property.id, at: now)
   }
 
   func checkBase(_ command: Expectation.Command, _ value: Value) {
@@ -115,6 +126,7 @@ extension HouseholdLife {
     order = IntentOrder(facts)
     swapped = nil
     commands.bases = [:]
+    hasCrashed = false
     commands.replayed = []
     commands.impatient = []
   }
@@ -176,8 +188,8 @@ extension HouseholdLife {
   /// The target of a key is what its device shows at last.
   private func checkTarget(_ key: Int, _ state: Value?) {
     guard let state, let heard = heard[key] else { return }
-    // A lamp that is off may show any level.
-    if isDark(key) { return }
+    // A lamp that is off may show any level, and its reports do not move the target.
+    if isDark(key) || heardDark.contains(key) { return }
     let target = core.status(KeyIndex(Int32(key))).target
     if case .number(let number) = state, case .number(let end)? = expectationOfTravel(key),
       number != end

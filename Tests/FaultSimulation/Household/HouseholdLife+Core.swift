@@ -115,20 +115,24 @@ extension HouseholdLife {
         commands.impatient.insert(intent)
       }
     case .unchanged:
-      // Nothing tells a gateway yet that the device has lost its power, and with it the value.
+      // Nothing tells a gateway yet that the device has lost its power, and with it the value; or that a
+      // press moves it on.
       let isUnpowered = !devices[facts[key].device].isPowered
-      if isLate(key) || isUnpowered { expectation.excuse(key) }
+      if isLate(key) || isUnpowered || isPressed(key) { expectation.excuse(key) }
     case .rejected, .sent, .confirmed, .superseded, .failed, .expired, .cancelled: break
     }
     expectation.phase(event.phase, of: command, reason: event.reason, isFinal: event.isFinal)
   }
 
-  /// Whether a message for a key is still on its way to the device: what that reports is about older
-  /// ones, and nothing tells a gateway so.
-  private func isLate(_ key: Int) -> Bool {
+  /// Whether a message for a key is still on its way to the device, or a report from it: what it has
+  /// reported is about older messages, and nothing tells a gateway so.
+  func isLate(_ key: Int) -> Bool {
     timeline.contains { planned in
-      guard case .delivery(_, let message) = planned else { return false }
-      return message.keys.contains(key)
+      switch planned {
+      case .delivery(_, let message): message.keys.contains(key)
+      case .report(let reported, _): reported == key
+      default: false
+      }
     }
   }
 
@@ -198,6 +202,7 @@ extension HouseholdLife {
     guard case .integer(let number) = value.id else {
       return fail("\(name(Int(value.key.rawValue))) resumes a value that nobody set")
     }
+    expectation.resumed(Expectation.Command(key: Int(value.key.rawValue), intent: UInt64(number)))
     if isTraced { log("\(name(Int(value.key.rawValue))) resumes \(value.value) of \(number)") }
     commands.resumed[value.number] = UInt64(number)
     commands.replayed.insert(UInt64(number))
@@ -217,6 +222,7 @@ extension HouseholdLife {
         && [.accepted, .sending].contains(expectation.phase(of: key))
       if !isPromised { expectation.lost(command) }
     }
+    hasCrashed = true
     commands.resumed = [:]
     commands.sending = [:]
     commands.undurable = [:]

@@ -148,16 +148,16 @@ extension HouseholdLife {
 
   private func deliver(_ message: HouseholdBroker.Message, to device: Int) {
     let keys = message.keys.filter { facts[$0].device == device }
-    guard devices[device].isPowered else { return excusePresses(keys) }
+    guard devices[device].isPowered else { return isUnheard(keys) }
     if random.chance(traits.drops) {
       seen[.drops] += 1
       if isTraced { log("\(registry.devices[device].id) does not hear it") }
-      return excusePresses(keys)
+      return isUnheard(keys)
     }
     if random.chance(traits.refusals) {
       seen[.refusals] += 1
       if isTraced { log("\(registry.devices[device].id) refuses") }
-      excusePresses(keys)
+      isUnheard(keys)
       for key in keys { reportState(key) }
       return
     }
@@ -171,11 +171,13 @@ extension HouseholdLife {
     {
       seen[.stopEndedTravel] += 1
     }
+    for key in keys { expectation.heard(key) }
     for reaction in devices[device].obey(members, at: now) { react(device, reaction) }
   }
 
   /// Nothing reports whether a press was heard.
-  private func excusePresses(_ keys: [Int]) {
+  private func isUnheard(_ keys: [Int]) {
+    for key in keys { expectation.unheard(key) }
     for key in keys where facts[key].isAction {
       for move in facts[key].moves.values { expectation.excuse(move.key) }
     }
@@ -249,6 +251,8 @@ extension HouseholdLife {
     if isTraced { log("\(name(key)) shows \(wire)") }
     core.reported(index, wire, source: 0, at: now)
     heard[key] = registry[index].property.value(fromWire: wire)
+    let isDark = facts[key].implies.map { heard[$0] == .boolean(false) } ?? false
+    if isDark { heardDark.insert(key) } else { heardDark.remove(key) }
     collect()
   }
 
@@ -292,6 +296,7 @@ extension HouseholdLife {
     }
     for (key, value) in moved {
       expectation.touched(key, value)
+      if isLate(key) { expectation.excuse(key) }
       let reactions = devices[device].moved(
         registry.properties[key].property.id,
         to: value,

@@ -56,6 +56,8 @@ package final class HouseholdLife {
   var commands = HouseholdCommands()
   /// The number of intents before the chapter.
   var earlierIntents: UInt64 = 0
+  /// Whether the gateway was killed since all was quiet: it knows only what is reported.
+  var hasCrashed = false
   /// Devices of groups that were changed together in the chapter.
   var groupChanges: Set<Int> = []
   /// A message that a mistake holds back.
@@ -63,12 +65,13 @@ package final class HouseholdLife {
   /// When each device is handed its next message, and its next report leaves, at the earliest.
   var nextDelivery: [Moment]
   var nextReport: [Moment]
-  /// What the gateway heard of each key last.
+  /// What the gateway heard of each key last; those that it heard while what they imply was off.
   var heard: [Value?]
+  var heardDark: Set<Int> = []
 
   package init(
     seed: UInt64,
-    clauses: Clauses = .standard,
+    clauses: Clauses = .all,
     mistake: Mistake? = nil,
     isTraced: Bool = false,
     listener: ((String) -> Void)? = nil

@@ -14,7 +14,7 @@ package struct HouseholdReport: Sendable {
   package init(
     seed: UInt64,
     steps: Int,
-    clauses: Clauses = .standard,
+    clauses: Clauses = .all,
     mistake: HouseholdLife.Mistake? = nil,
     listener: ((String) -> Void)? = nil
   ) {
