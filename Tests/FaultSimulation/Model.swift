@@ -215,7 +215,9 @@ struct Model {
   func isKnown(_ value: Value, _ place: Int) -> Bool {
     let key = keys[place]
     let isMissing = retainedBy != nil && !heardKeys.contains(place)
-    let isStale = key.property.state != nil && (isMissing || outdatedKeys.contains(place))
+    let isStale =
+      key.property.state != nil
+      && (isMissing || outdatedKeys.contains(place) || mustWait(place))
     return isOnline(place) && !isStale && !key.isAction && !key.property.always
       && shows(value, place)
   }

@@ -190,10 +190,11 @@ package struct SendQueue {
   }
 
   /// Whether the state of `key` that was reported last says nothing: its device was offline or told to
-  /// stop since, or the broker may still send one that it retains.
+  /// stop since, or will be, or the broker may still send one that it retains.
   func isStale(_ key: KeyIndex) -> Bool {
     facts[key].isReported
-      && (retained.isOutdated(key) || !retained.knows(key, ofDevice: facts[key].device))
+      && (retained.isOutdated(key) || isBehind(key)
+        || !retained.knows(key, ofDevice: facts[key].device))
   }
 
   /// Whether the broker has not said yet whether a device is online.

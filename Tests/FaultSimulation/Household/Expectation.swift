@@ -135,12 +135,16 @@ package struct Expectation: Sendable {
 
   /// Records that something else than the gateway changed a property.
   package mutating func touched(_ key: Int, _ value: Value) {
-    let isOpen = related(to: key).contains { isUnresolved($0) }
+    let related = related(to: key)
+    let isOpen = ends.contains { !$0.value.isFinal && related.contains($0.key.key) }
     set(key, isOpen ? .unknown : .value(value), .hand)
     forget(implying: key, otherThan: value)
     // Its report may end what is in flight for the others.
-    for other in related(to: key) { rows[other].isTouched = true }
+    for other in related { rows[other].isTouched = true }
   }
+
+  /// Records that the device has lost its power, and with it perhaps what it was doing.
+  package mutating func disturbed(_ key: Int) { rows[key].isTouched = true }
 
   /// Records a failure of the device that a gateway cannot detect.
   package mutating func excuse(_ key: Int) { rows[key].isExcused = true }
@@ -208,7 +212,8 @@ package struct Expectation: Sendable {
     }
     switch end.phase {
     case .failed, .expired, .rejected, .cancelled: return .whyNot(end.phase)
-    case .confirmed where row.isUnheard, .unchanged where row.isUnheard: return .excused
+    case .confirmed where row.isUnheard, .unchanged where row.isUnheard || row.isTouched:
+      return .excused
     case .superseded where end.reason == "changed at the device":
       if row.isTouched { return .byHand }
       if row.isUnheard { return .excused }

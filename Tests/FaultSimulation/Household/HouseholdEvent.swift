@@ -91,6 +91,8 @@ struct HouseholdCommands {
   /// Urgent intents that waited for the disk for as long as they do at most; a crash may replay what is
   /// older.
   var impatient: Set<UInt64> = []
+  /// Since when an urgent value of each key waits.
+  var urgentSince: [Int: Moment] = [:]
   /// Intents of relative changes, with the values that they may count from.
   var bases: [Expectation.Command: [Value]] = [:]
 }

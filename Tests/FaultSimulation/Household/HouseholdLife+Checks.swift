@@ -46,9 +46,11 @@ extension HouseholdLife {
     return (value, !hasCrashed && (expectation.isUnresolved(key) || isTravelling(key)))
   }
 
-  /// Whether the device has confirmed the last command and is still on its way.
+  /// Whether the device has confirmed the last command and is still on its way, as its reports say.
   func isTravelling(_ key: Int) -> Bool {
-    expectation.phase(of: key) == .confirmed && isMoving(key)
+    let within = registry.properties[key].property.confirm?.within ?? Confirmation().within
+    let isMoving = changedAt[key].map { $0.duration(to: now) < within } ?? false
+    return expectation.phase(of: key) == .confirmed && self.isMoving(key) && isMoving
   }
 
   func isMoving(_ key: Int) -> Bool {

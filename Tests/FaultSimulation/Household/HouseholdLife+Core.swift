@@ -98,6 +98,10 @@ extension HouseholdLife {
     case .accepted:
       guard let value = event.value else { return }
       if traits.isJournalled, !event.isAction { commands.undurable[command] = event.number }
+      // An urgent value has as much patience as the one that it replaces.
+      if facts[key].urgent.contains(value), commands.urgentSince[key] == nil {
+        commands.urgentSince[key] = now
+      }
       checkBase(command, value)
       countRelations(of: key, value)
       if commands.accepted == nil {
@@ -109,9 +113,8 @@ extension HouseholdLife {
     case .sending:
       guard let value = event.value else { return }
       commands.sending[key] = (intent, value, event.origin?.group != nil)
-      if facts[key].urgent.contains(value),
-        event.acceptedAt.duration(to: now) >= .milliseconds(250)
-      {
+      let since = commands.urgentSince.removeValue(forKey: key) ?? event.acceptedAt
+      if facts[key].urgent.contains(value), since.duration(to: now) >= .milliseconds(250) {
         commands.impatient.insert(intent)
       }
     case .unchanged:
@@ -119,7 +122,8 @@ extension HouseholdLife {
       // press moves it on.
       let isUnpowered = !devices[facts[key].device].isPowered
       if isLate(key) || isUnpowered || isPressed(key) { expectation.excuse(key) }
-    case .rejected, .sent, .confirmed, .superseded, .failed, .expired, .cancelled: break
+    case .failed, .expired, .cancelled, .rejected: commands.urgentSince[key] = nil
+    case .sent, .confirmed, .superseded: break
     }
     expectation.phase(event.phase, of: command, reason: event.reason, isFinal: event.isFinal)
   }
@@ -202,6 +206,11 @@ extension HouseholdLife {
     guard case .integer(let number) = value.id else {
       return fail("\(name(Int(value.key.rawValue))) resumes a value that nobody set")
     }
+    if let newest = expectation.command(of: Int(value.key.rawValue)),
+      commands.impatient.contains(newest.intent)
+    {
+      expectation.excuse(Int(value.key.rawValue))
+    }
     expectation.resumed(Expectation.Command(key: Int(value.key.rawValue), intent: UInt64(number)))
     if isTraced { log("\(name(Int(value.key.rawValue))) resumes \(value.value) of \(number)") }
     commands.resumed[value.number] = UInt64(number)
@@ -215,8 +224,12 @@ extension HouseholdLife {
     disk.restart(after: .killed, at: now, start: now)
     let contents = disk.contents
     let kept = Set(contents.entries.compactMap { command(in: $0) })
-    for key in facts.indices where expectation.isUnresolved(key) {
+    for key in facts.indices {
       guard let command = expectation.command(of: key), !kept.contains(command) else { continue }
+      // What was told to nobody is not promised, and what was sent before the kill may be acknowledged.
+      let isUntold = commands.undurable[command] != nil || expectation.phase(of: key) == .sending
+      if isUntold { expectation.excuse(key) }
+      guard expectation.isUnresolved(key) else { continue }
       let isPromised =
         traits.isJournalled && commands.undurable[command] == nil && !facts[command.key].isAction
         && [.accepted, .sending].contains(expectation.phase(of: key))
@@ -224,6 +237,7 @@ extension HouseholdLife {
     }
     hasCrashed = true
     commands.resumed = [:]
+    commands.urgentSince = [:]
     commands.sending = [:]
     commands.undurable = [:]
     core = SimulatedLife.makeCore(registry, settings, session: seen[.crashes], at: now)

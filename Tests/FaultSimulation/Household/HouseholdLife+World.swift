@@ -250,7 +250,9 @@ extension HouseholdLife {
     }
     if isTraced { log("\(name(key)) shows \(wire)") }
     core.reported(index, wire, source: 0, at: now)
-    heard[key] = registry[index].property.value(fromWire: wire)
+    let value = registry[index].property.value(fromWire: wire)
+    if heard[key] != value { changedAt[key] = now }
+    heard[key] = value
     let isDark = facts[key].implies.map { heard[$0] == .boolean(false) } ?? false
     if isDark { heardDark.insert(key) } else { heardDark.remove(key) }
     collect()
@@ -271,6 +273,7 @@ extension HouseholdLife {
       }
       return
     }
+    for key in facts.indices where facts[key].device == device { expectation.disturbed(key) }
     for name in devices[device].losePower(at: now) {
       seen[.forgottenValues] += 1
       guard let key = key(device, name), let value = devices[device].value(name, at: now) else {

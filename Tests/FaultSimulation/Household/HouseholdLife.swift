@@ -65,8 +65,10 @@ package final class HouseholdLife {
   /// When each device is handed its next message, and its next report leaves, at the earliest.
   var nextDelivery: [Moment]
   var nextReport: [Moment]
-  /// What the gateway heard of each key last; those that it heard while what they imply was off.
+  /// What the gateway heard of each key last, and when that changed.
   var heard: [Value?]
+  var changedAt: [Int: Moment] = [:]
+  /// The keys that it heard while what they imply was off.
   var heardDark: Set<Int> = []
 
   package init(
