@@ -126,8 +126,8 @@ package struct Expectation: Sendable {
 
   /// Records that a command is back after a crash, in which a newer one was lost.
   package mutating func resumed(_ command: Command) {
-    guard rows[command.key].cause == .nobody else { return }
-    rows[command.key].cause = .command(command)
+    if case .command = rows[command.key].cause { return }
+    set(command.key, .unknown, .command(command))
     ends[command] = End(phase: .accepted, isFinal: false)
   }
 

@@ -46,11 +46,15 @@ extension HouseholdLife {
     return (value, !hasCrashed && (expectation.isUnresolved(key) || isTravelling(key)))
   }
 
-  /// Whether the device has confirmed the last command and is still on its way, as its reports say.
+  /// Whether the device has confirmed the last command and is still on its way.
   func isTravelling(_ key: Int) -> Bool {
+    expectation.phase(of: key) == .confirmed && isMoving(key) && !isSlow(key)
+  }
+
+  /// Whether it is on its way for so long that a gateway may take it for at rest.
+  func isSlow(_ key: Int) -> Bool {
     let within = registry.properties[key].property.confirm?.within ?? Confirmation().within
-    let isMoving = changedAt[key].map { $0.duration(to: now) < within } ?? false
-    return expectation.phase(of: key) == .confirmed && self.isMoving(key) && isMoving
+    return isMoving(key) && confirmedAt[key].map { $0.duration(to: now) >= within } ?? true
   }
 
   func isMoving(_ key: Int) -> Bool {

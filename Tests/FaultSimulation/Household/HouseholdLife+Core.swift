@@ -118,12 +118,14 @@ extension HouseholdLife {
         commands.impatient.insert(intent)
       }
     case .unchanged:
-      // Nothing tells a gateway yet that the device has lost its power, and with it the value; or that a
-      // press moves it on.
+      // Nothing tells a gateway yet that the device has lost its power, and with it the value; that a
+      // press moves it on; or that it takes longer than it has to.
       let isUnpowered = !devices[facts[key].device].isPowered
-      if isLate(key) || isUnpowered || isPressed(key) { expectation.excuse(key) }
-    case .failed, .expired, .cancelled, .rejected: commands.urgentSince[key] = nil
-    case .sent, .confirmed, .superseded: break
+      if isLate(key) || isUnpowered || isPressed(key) || isSlow(key) { expectation.excuse(key) }
+    case .confirmed: confirmedAt[key] = now
+    case .failed, .expired, .cancelled, .rejected:
+      if event.reason != "urgent" { commands.urgentSince[key] = nil }
+    case .sent, .superseded: break
     }
     expectation.phase(event.phase, of: command, reason: event.reason, isFinal: event.isFinal)
   }

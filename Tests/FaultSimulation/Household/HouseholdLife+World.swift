@@ -250,9 +250,7 @@ extension HouseholdLife {
     }
     if isTraced { log("\(name(key)) shows \(wire)") }
     core.reported(index, wire, source: 0, at: now)
-    let value = registry[index].property.value(fromWire: wire)
-    if heard[key] != value { changedAt[key] = now }
-    heard[key] = value
+    heard[key] = registry[index].property.value(fromWire: wire)
     let isDark = facts[key].implies.map { heard[$0] == .boolean(false) } ?? false
     if isDark { heardDark.insert(key) } else { heardDark.remove(key) }
     collect()

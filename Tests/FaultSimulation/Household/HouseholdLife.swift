@@ -65,9 +65,9 @@ package final class HouseholdLife {
   /// When each device is handed its next message, and its next report leaves, at the earliest.
   var nextDelivery: [Moment]
   var nextReport: [Moment]
-  /// What the gateway heard of each key last, and when that changed.
+  /// What the gateway heard of each key last, and when its command was confirmed.
   var heard: [Value?]
-  var changedAt: [Int: Moment] = [:]
+  var confirmedAt: [Int: Moment] = [:]
   /// The keys that it heard while what they imply was off.
   var heardDark: Set<Int> = []
 
