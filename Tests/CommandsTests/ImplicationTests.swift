@@ -142,6 +142,23 @@ import Values
     #expect(bench.payloads() == [#"{"power":false,"brightness":0}"#])
   }
 
+  /// Two properties that both imply `power`, of which the older one waits for quiet.
+  @Test(arguments: [true, false])
+  func `of a brightness of 0 and a warmth the newer one decides`(isDark: Bool) throws {
+    var lamp = Self.lamp()
+    lamp.properties.append(lamp.properties[1])
+    lamp.properties[2].id = "warmth"
+    lamp.properties[2].command.payload = PayloadTemplate(.object([.init("warmth", "$value")]))
+    var bench = Bench([lamp])
+    try bench.set(isDark ? "warmth" : "brightness", isDark ? 30 : 0)
+    bench.pass(50)
+    try bench.set(isDark ? "brightness" : "warmth", isDark ? 0 : 30)
+    let end = isDark ? "warmth superseded 30: brightness 0" : "brightness superseded 0: warmth 30"
+    #expect(bench.told().contains(end))
+    bench.pass(1000)
+    #expect(bench.payloads() == [isDark ? #"{"brightness":0}"# : #"{"warmth":30}"#])
+  }
+
   @Test func `a toggle counts from what a brightness implies`() throws {
     var bench = try Self.bench(false)
     try bench.set("brightness", 80)

@@ -68,6 +68,26 @@ import Values
     #expect(isDrained)
   }
 
+  @Test(arguments: [false, true])
+  func `after a stop a position is sent, although it was reported before`(hasLeft: Bool) throws {
+    var bench = Bench([.of("d", [Self.command(), .seen("position")])])
+    try bench.report("position", 40)
+    try bench.set("command", .text("STOP"))
+    let first = bench.publishes()
+    if hasLeft { bench.finish(first) } else { try bench.set("command", .text("STOP")) }
+    try bench.set("position", 40, now: true)
+    #expect(try bench.phase("position") == .accepted)
+    if !hasLeft {
+      bench.finish(first)
+      bench.finish(bench.publishes())
+    }
+    #expect(bench.send() == ["40"])
+    try bench.report("position", 40)
+    bench.pass(60_000)
+    try bench.set("position", 40, now: true)
+    #expect(try bench.phase("position") == .unchanged)
+  }
+
   @Test func `a stop that the connection lost leaves again before a newer position`() throws {
     var bench = Bench([.of("d", Self.cover())])
     try bench.set("command", .text("STOP"))
