@@ -75,6 +75,11 @@ struct PartitionLog: Sendable {
   var isUncertain = false
   /// Whether an operation has no answer yet.
   var isBusy = false
+  /// Whether that is the append of the first frame of ``waiting``.
+  var isAppending = false
+  /// Whether it is the append of a frame that does not wait any more: its answer says only that the end
+  /// of the log may have moved.
+  var isOutdated = false
   /// When a failed operation of ``Phase/finding``, or of what follows, is repeated.
   var retryAt: Moment?
   var waiting: [Waiting] = []
@@ -116,6 +121,12 @@ struct PartitionLog: Sendable {
         removals: Array(removals.dropFirst(part * size).prefix(size))
       )
     }
+  }
+
+  /// Drops the frames that wait, of which one may be on its way.
+  mutating func dropWaiting() {
+    waiting = []
+    isOutdated = isAppending
   }
 
   /// A frame is stored at `sequence`.

@@ -192,7 +192,7 @@ package struct PartitionLogs: Sendable {
       rows[partition(entry.key), default: []].append(LogFrame.Row(entry, clock))
     }
     for partition in logs.keys.sorted() where isOpen(partition) {
-      logs[partition]?.waiting = []
+      logs[partition]?.dropWaiting()
       logs[partition]?.live = [:]
       for row in rows[partition] ?? [] {
         logs[partition]?.live[row.key] = PartitionLog.Live(row, clock)
@@ -215,6 +215,7 @@ package struct PartitionLogs: Sendable {
     if !log.waiting.contains(where: \.isWork) { ended(partition) }
     if log.isUncertain { return find(partition) }
     logs[partition]?.isBusy = true
+    logs[partition]?.isAppending = true
     append(next.frame, to: partition)
   }
 
@@ -266,6 +267,12 @@ package struct PartitionLogs: Sendable {
     _ outcome: WriteOutcome,
     _ clock: JournalClock
   ) {
+    logs[partition]?.isAppending = false
+    if logs[partition]?.isOutdated ?? false {
+      logs[partition]?.isOutdated = false
+      logs[partition]?.isUncertain = true
+      return proceed(partition)
+    }
     switch outcome {
     case .stored(let sequence):
       guard let frame = logs[partition]?.waiting.removeFirst().frame else { return }

@@ -54,13 +54,15 @@ import Testing
     }
 
     #expect(most - before < 24 << 20)
-    for client in clients.prefix(3) {
-      guard case .array(let rows) = try client.next()["describe"] else {
-        Issue.record("no rows")
-        continue
-      }
-      #expect(rows.count == 3000)
+    withExtendedLifetime(clients) {}
+    // Those may have lost theirs: the gateway waits 20 s for a client to read. One more reads at once.
+    let reader = try bench.client()
+    reader.send(#"{"describe":"*"}"#)
+    guard case .array(let rows) = try reader.next()["describe"] else {
+      Issue.record("no rows")
+      return
     }
+    #expect(rows.count == 3000)
   }
 
   /// The control socket full of clients that read no reply.

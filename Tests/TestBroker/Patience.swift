@@ -60,7 +60,7 @@ package struct Wait {
     isPatient = limit >= patience?.length ?? .patience
     let now = EventLoop.now()
     end = now.advanced(by: limit)
-    latestEnd = now.advanced(by: limit * 10)
+    latestEnd = now.advanced(by: limit * 30)
   }
 
   /// How long to wait until the next look, at most a second; `nil` when the wait is over.

@@ -1,0 +1,109 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Durability
+import LastOut
+import Testing
+
+/// What a member writes to the log of a partition, with an engine that answers when it is told to.
+@Suite struct PartitionLogsTests {
+  private struct Engine {
+    var logs: PartitionLogs
+    var stored: [StoredFrame] = []
+    /// The append that has not been answered.
+    var held: LogFrame?
+    var holdsSnapshots = false
+    private(set) var finished = 0
+
+    static let clock = JournalClock(
+      moment: Moment(nanoseconds: 1_000_000_000),
+      stamps: JournalStamps(
+        boot: BootIdentifier(high: 1, low: 1),
+        bootMilliseconds: 1000,
+        wallMilliseconds: 1_800_000_000_000
+      )
+    )
+
+    init() {
+      var settings = LogSettings()
+      settings.longAfter = 1
+      logs = PartitionLogs(member: "a", settings: settings) { _ in Partition(0) }
+      logs.open(Partition(0), epoch: 1)
+      run()
+      logs.adopted(Partition(0), epoch: 1)
+    }
+
+    mutating func store(_ frame: LogFrame) {
+      let sequence = UInt64(stored.count) + 1
+      stored.append(StoredFrame(sequence: sequence, storedAt: 0, frame: frame))
+      logs.appended(
+        Partition(0),
+        epoch: 1,
+        .stored(revision: sequence),
+        clock: Self.clock
+      )
+    }
+
+    mutating func submit(_ work: JournalWork) {
+      logs.submit(work, clock: Self.clock)
+      run()
+    }
+
+    /// Answers until nothing is asked any more.
+    mutating func run() {
+      while true {
+        let effects = logs.dequeueEffects()
+        if effects.isEmpty { return }
+        for effect in effects { perform(effect) }
+      }
+    }
+
+    private mutating func perform(_ effect: LogEffect) {
+      switch effect {
+      case .append(_, let frame, _):
+        if holdsSnapshots, case .snapshot = frame.kind, held == nil {
+          held = frame
+        } else {
+          store(frame)
+        }
+      case .readLast(let partition, let epoch):
+        let end = stored.last.map { LogEnd.frame($0) } ?? .empty
+        logs.readLast(partition, epoch: epoch, end, clock: Self.clock)
+      case .read(let partition, let epoch, let first, let last):
+        let frames = stored.filter { (first...last).contains($0.sequence) }
+        logs.read(partition, epoch: epoch, frames, clock: Self.clock)
+      case .finished: finished += 1
+      case .purge, .opened, .lost: break
+      }
+    }
+  }
+
+  private static func entry(_ key: String, _ value: UInt8) -> JournalEntry {
+    JournalEntry(
+      key: key,
+      sequence: UInt64(value),
+      value: [value],
+      origin: .accepted(Engine.clock.moment),
+      ttl: .seconds(60)
+    )
+  }
+
+  @Test func `a rebuild does not take the answer to an older append for its own`() throws {
+    var engine = Engine()
+    engine.holdsSnapshots = true
+    var batch = JournalBatch()
+    batch.puts = (1...4).map { Self.entry("key-\($0)", UInt8($0)) }
+    engine.submit(.commit(batch))
+    let held = try #require(engine.held)
+    #expect(engine.finished == 1)
+
+    engine.submit(.rebuild([Self.entry("key-1", 9)]))
+    #expect(engine.finished == 1)
+    engine.store(held)
+    engine.run()
+    #expect(engine.finished == 2)
+    let rows = engine.stored.last?.frame.puts.map(\.content.bytes)
+    #expect(rows == [[9]])
+  }
+}
