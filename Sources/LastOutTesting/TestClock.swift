@@ -99,5 +99,5 @@ public final class TestClock: Clock, Sendable {
 }
 
 extension TestClock: EngineClock {
-  package func makeTimekeeper() -> any Timekeeper { TestTimekeeper(hands) }
+  package func makeTimekeeper() -> any Timekeeper { TestTimekeeper(hands, sleeping: sleeping) }
 }

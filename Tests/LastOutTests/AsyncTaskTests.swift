@@ -42,7 +42,7 @@ import Testing
     let cancelled = queue.enqueue(forKey: "c") { await Task.yield() }
     queue.cancel(forKey: "c")
     await queue.drain()
-    guard case .dropped = await replaced.outcome, case .dropped = await cancelled.outcome,
+    guard case .dropped = await replaced.outcome, case .cancelled = await cancelled.outcome,
       case .failed(let error) = await failing.outcome, case .completed = await complete.outcome
     else {
       Issue.record("a handle tells something else")
@@ -67,8 +67,8 @@ import Testing
     pending.cancel()
     await queue.drain()
     #expect(log.lines == ["new"])
-    guard case .dropped = await pending.outcome else {
-      Issue.record("a cancelled task was not dropped")
+    guard case .cancelled = await pending.outcome else {
+      Issue.record("a cancelled task was not cancelled")
       return
     }
   }
@@ -127,6 +127,8 @@ import Testing
       log: { [log] event in
         switch event {
         case .enqueued(let key): log("enqueued \(key)")
+        case .replaced(let key): log("replaced \(key)")
+        case .cancelled(let key): log("cancelled \(key)")
         case .started(let key): log("started \(key)")
         case .ended(let key, let error): log("ended \(key) \(error.map { "\($0)" } ?? "well")")
         }

@@ -44,10 +44,8 @@ struct Claims<Value> {
     return run
   }
 
-  mutating func removeAll() {
-    runs = []
-    count = 0
-  }
+  /// The keys of the claimed values.
+  var keys: [KeyIndex] { runs.compactMap { $0?.key } }
 
   /// Drops the places of removed claims, where flushes overlap for so long that some are always left.
   @usableFromInline

@@ -21,9 +21,14 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   @usableFromInline var claims = Claims<Value>()
   /// Values that wait for requested threads.
   @usableFromInline var assigned: [Run] = []
-  @usableFromInline var waiters: [WaiterKeys] = []
-  /// Running tasks that the engine may cancel.
-  @usableFromInline var tasks: [KeyIndex: OwnedTask] = [:]
+  @usableFromInline var waits: [Wait<Key>] = []
+  @usableFromInline var outcomeWaits: [KeyIndex: [OutcomeWait]] = [:]
+  /// The asynchronous tasks of running keys.
+  @usableFromInline var tasks: [KeyIndex: RunTask] = [:]
+  /// The number of the newest asynchronous task.
+  @usableFromInline var newestTask = 0
+  /// Where asynchronous tasks run, once there was one.
+  @usableFromInline var taskExecutor: (any TaskExecutor)?
 
   @inlinable
   init(policy: Policy) {
@@ -184,10 +189,13 @@ struct EngineWork<Value: Sendable>: Sendable {
   @usableFromInline var needsCall = false
   /// Waiters with nothing left to wait for.
   @usableFromInline var ended: [Waiter] = []
+  /// Callers whose tasks have ended.
+  @usableFromInline var outcomes: [OutcomeWait] = []
 
   @inlinable init() {}
 
   @inlinable var isEmpty: Bool {
     wake == nil && runs.isEmpty && threads == 0 && !needsCall && ended.isEmpty
+      && outcomes.isEmpty
   }
 }

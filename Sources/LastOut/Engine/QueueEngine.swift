@@ -14,6 +14,8 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   @usableFromInline let time: any Timekeeper
   @usableFromInline let place: TaskPlace
   @usableFromInline let perform: @Sendable (QueueEngine, Run, _ start: Moment) -> Void
+  /// Receives the keys of values that were cancelled.
+  let onCancel: (@Sendable (Key) -> Void)?
 
   /// Creates an engine without keys.
   ///
@@ -21,18 +23,21 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   ///   - policy: The policy of keys without their own.
   ///   - time: The timekeeper, which serves only this engine.
   ///   - place: Where values run.
+  ///   - onCancel: Receives the keys of values that are cancelled.
   ///   - perform: Runs a value that starts at a moment; a run that is not detached ends when this
   ///     returns.
-  @inlinable
+  @usableFromInline
   package init(
     policy: Policy,
     time: any Timekeeper,
     place: TaskPlace,
+    onCancel: (@Sendable (Key) -> Void)? = nil,
     perform: @escaping @Sendable (QueueEngine, LastOutCore<Value>.Run, Moment) -> Void
   ) {
     state = Locked(EngineState(policy: policy))
     self.time = time
     self.place = place
+    self.onCancel = onCancel
     self.perform = perform
     time.attach(self)
   }
@@ -68,11 +73,18 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     state.withLock { $0.core.setPolicy(policy, for: $0.intern(key)) }
   }
 
+  @usableFromInline
+  func removePolicy(for key: Key) {
+    state.withLock { state in
+      if let key = state.names.find(key) { state.core.setRule(0, for: key) }
+    }
+  }
+
   // MARK: Changes
 
-  /// Makes `value` the pending value of `key`; returns the replaced or dropped value.
+  /// Makes `value` the pending value of `key`; returns whether it replaced another.
   @inlinable
-  package func enqueue(_ value: consuming Value, for key: Key, delay: Duration?) {
+  package func enqueue(_ value: consuming Value, for key: Key, delay: Duration?) -> Bool {
     let now = time.now
     let value = value
     // Most changes make no work and create none: its lists would cost as much as the change.
@@ -90,35 +102,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
       return replaced
     }
     if let work { act(on: work) }
-    withExtendedLifetime(replaced) {}
-  }
-
-  package func cancel(_ key: Key) -> CancelOutcome {
-    let now = time.now
-    let (outcome, dropped, work) = state.withLock { state in
-      var work = Work()
-      guard let key = state.names.find(key) else {
-        return (CancelOutcome.nothing, [Value](), work)
-      }
-      let (outcome, dropped) = state.drop(key, at: now, place: place, into: &work)
-      return (outcome, dropped, work)
-    }
-    act(on: work)
-    withExtendedLifetime(dropped) {}
-    return outcome
-  }
-
-  /// Drops all pending values and cancels running tasks; returns the number of dropped values.
-  package func cancelAll() -> Int {
-    let now = time.now
-    let (dropped, tasks, work) = state.withLock { state in
-      var work = Work()
-      let dropped = state.dropAll(at: now, place: place, into: &work)
-      return (dropped, Array(state.tasks.values), work)
-    }
-    act(on: work)
-    for task in tasks { task.cancel() }
-    return dropped.count
+    return replaced != nil
   }
 
   // MARK: Queries
@@ -134,10 +118,35 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     }
   }
 
+  /// The keys with a pending value; the lock is released between groups of them.
   package var pendingKeys: [Key] {
-    state.withLock { state in
-      let keys = Set(state.core.pendingKeys()).union(state.claims.all.map(\.key))
-      return keys.map { state.names.key(of: $0) }
+    var found = Set<KeyIndex>()
+    var place: Int32 = 0
+    var isDone = false
+    while !isDone {
+      let start = place
+      let (group, next, count) = state.withLock { state in
+        var next = start
+        let claimed = start == 0 ? state.claims.keys : []
+        let group = claimed + state.core.pendingKeys(from: &next, slots: 4096)
+        return (group, next, state.core.slotCount)
+      }
+      found.formUnion(group)
+      place = next
+      isDone = Int(next) >= count
+    }
+    var keys: [Key] = []
+    keys.reserveCapacity(found.count)
+    var rest = found.makeIterator()
+    while true {
+      var group: [KeyIndex] = []
+      while group.count < 256, let key = rest.next() { group.append(key) }
+      if group.isEmpty { return keys }
+      keys += state.withLock { [group] state in
+        // The number of a key that is no longer pending may be another key's by now.
+        group.filter { state.core.isPending($0) || state.claims[$0] != nil }
+          .map { state.names.key(of: $0) }
+      }
     }
   }
 

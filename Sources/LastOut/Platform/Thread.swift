@@ -11,6 +11,20 @@
   internal import Android
 #endif
 
+internal import Dispatch
+
+/// Marks a Dispatch queue, to recognize its threads.
+struct QueueMark: Sendable {
+  private let key = DispatchSpecificKey<Bool>()
+
+  init(_ queue: DispatchQueue) {
+    queue.setSpecific(key: key, value: true)
+  }
+
+  /// Whether the calling thread runs a block of the queue.
+  var isCurrent: Bool { DispatchQueue.getSpecific(key: key) ?? false }
+}
+
 /// Starts threads.
 enum Thread {
   /// Runs `body` on a new thread.
@@ -24,6 +38,16 @@ enum Thread {
     let failure = unsafe create(start.toOpaque())
     if failure != 0 { unsafe start.release() }
     return failure
+  }
+
+  /// Whether the caller holds the main actor's thread.
+  static var isMain: Bool {
+    #if canImport(Darwin)
+      return pthread_main_np() != 0
+    #else
+      // After `dispatch_main` any thread can serve the main queue.
+      return mainQueue.isCurrent || number.map { $0 == "\(getpid())" } ?? false
+    #endif
   }
 
   private static func create(_ context: UnsafeMutableRawPointer) -> Int32 {
@@ -104,6 +128,8 @@ enum Thread {
   }
 
   #if !canImport(Darwin)
+    private static let mainQueue = QueueMark(.main)
+
     private static func setNice(_ value: Int32) {
       #if canImport(Glibc)
         setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, value)
@@ -112,18 +138,23 @@ enum Thread {
       #endif
     }
 
+    /// The number of the calling thread; `nil` without a `/proc` file system.
+    private static var number: String? {
+      // The link is "PROCESS/task/THREAD".
+      var link = [CChar](repeating: 0, count: 64)
+      let length = unsafe readlink("/proc/thread-self", &link, link.count)
+      guard length > 0, let slash = link.lastIndex(of: CChar(UInt8(ascii: "/"))) else { return nil }
+      return String(
+        decoding: link[(slash + 1)..<length].map(UInt8.init(bitPattern:)),
+        as: UTF8.self
+      )
+    }
+
     /// Makes the kernel end the calling thread's waits on time instead of up to 50 µs late.
     ///
     /// If that is not permitted, nothing changes.
     static func sharpenTimer() {
-      // The link is "PROCESS/task/THREAD"; the setting is in the folder of the thread.
-      var link = [CChar](repeating: 0, count: 64)
-      let length = unsafe readlink("/proc/thread-self", &link, link.count)
-      guard length > 0, let slash = link.lastIndex(of: CChar(UInt8(ascii: "/"))) else { return }
-      let thread = String(
-        decoding: link[(slash + 1)..<length].map(UInt8.init(bitPattern:)),
-        as: UTF8.self
-      )
+      guard let thread = number else { return }
       let file = unsafe open("/proc/\(thread)/timerslack_ns", O_WRONLY | O_CLOEXEC)
       guard file >= 0 else { return }
       _ = unsafe write(file, "1", 1)

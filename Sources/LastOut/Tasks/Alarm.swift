@@ -36,7 +36,7 @@ final class Alarm: Sendable {
   var hasFired: Bool { state.withLock { $0.hasFired } }
 
   func arm() {
-    engine.enqueue(Job { [self] in fire() }, for: key, delay: timeout)
+    _ = engine.enqueue(.plain { [self] in fire() }, for: key, delay: timeout)
     // An invalidation in between had nothing to cancel.
     if state.withLock({ $0.handler == nil }) { _ = engine.cancel(key) }
   }

@@ -46,7 +46,8 @@ import Testing
     switch await run.outcome {
     case .completed: log("sent")
     case .failed(let error): log("failed: \(error)")
-    case .dropped: log("replaced or cancelled")
+    case .dropped: log("replaced by a newer one")
+    case .cancelled: log("cancelled")
     }
     #expect(log.lines == ["40", "sent"])
   }

@@ -1,0 +1,80 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Dispatch)
+  internal import Dispatch
+#endif
+
+/// Runs asynchronous tasks on threads of a pool.
+final class PoolExecutor: TaskExecutor, PoolWork {
+  private struct State: ~Copyable {
+    /// The jobs that wait for a thread; the first is at `head`.
+    var jobs: [UnownedJob] = []
+    var head = 0
+    /// The number of threads that run jobs or are about to.
+    var busy = 0
+
+    mutating func next() -> UnownedJob? {
+      guard head < jobs.count else {
+        busy -= 1
+        return nil
+      }
+      let job = jobs[head]
+      head += 1
+      if head == jobs.count {
+        jobs.removeAll(keepingCapacity: jobs.count <= 1024)
+        head = 0
+      }
+      return job
+    }
+  }
+
+  private let pool: ThreadPool
+  private let limit: Int
+  private let state = Locked(State())
+
+  init(_ pool: ThreadPool, limit: Int) {
+    self.pool = pool
+    self.limit = limit
+  }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    let needsThread = state.withLock { state in
+      state.jobs.append(job)
+      guard state.busy < limit else { return false }
+      state.busy += 1
+      return true
+    }
+    if needsThread { pool.submit(self) }
+  }
+
+  func work() {
+    while let job = state.withLock({ $0.next() }) {
+      unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+    }
+  }
+}
+
+/// Runs asynchronous tasks on the main thread.
+final class MainExecutor: TaskExecutor {
+  func enqueue(_ job: consuming ExecutorJob) {
+    MainActor.shared.enqueue(UnownedJob(job))
+  }
+}
+
+#if canImport(Dispatch)
+  /// Runs asynchronous tasks on a Dispatch queue.
+  final class QueueExecutor: TaskExecutor {
+    private let queue: DispatchQueue
+
+    init(_ queue: DispatchQueue) {
+      self.queue = queue
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+      let job = UnownedJob(job)
+      queue.async { [self] in unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+  }
+#endif

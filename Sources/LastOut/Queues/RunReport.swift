@@ -1,0 +1,96 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Runs a value in one of three ways, and reports its start, its end and its error.
+@usableFromInline
+struct RunReport<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+  let onError: (@Sendable (Key, Value, any Error) -> Void)?
+  let log: (@Sendable (LastOutEvent<Key>) -> Void)?
+
+  @usableFromInline
+  init(
+    onError: (@Sendable (Key, Value, any Error) -> Void)?,
+    log: (@Sendable (LastOutEvent<Key>) -> Void)?
+  ) {
+    self.onError = onError
+    self.log = log
+  }
+
+  @usableFromInline
+  func started(_ key: Key) { log?(.started(key)) }
+
+  /// Reports the end of a run; a cancellation is an error only to a caller that receives errors.
+  @usableFromInline
+  func ended(_ key: Key, _ value: Value, error: (any Error)? = nil) {
+    if let error {
+      if let onError {
+        onError(key, value, error)
+      } else if !(error is CancellationError) {
+        StandardError.write("the task of key \"\(key)\" threw: \(error)")
+      }
+    }
+    log?(.ended(key, error: error))
+  }
+
+  /// Continues the current run as an asynchronous task, which ends the run.
+  func runTask(
+    _ value: Value,
+    forKey key: Key,
+    token: RunToken? = nil,
+    isolation: (any Actor)?,
+    _ body: @escaping @Sendable () async throws -> Void
+  ) {
+    RunTasks.begin(token: token, isolation: isolation) {
+      started(key)
+      var failure: (any Error)?
+      do { try await body() } catch { failure = error }
+      ended(key, value, error: failure)
+      token?.end(RunEnding(failure, isCancelled: Task.isCancelled))
+    }
+  }
+
+  /// Runs `body` on the main actor: at once on the main thread, or later.
+  func runOnMain(
+    _ value: Value,
+    forKey key: Key,
+    token: RunToken? = nil,
+    _ body: @escaping @Sendable @MainActor () throws -> Void
+  ) {
+    let rest: @Sendable () -> Void = {
+      run(value, forKey: key, token: token) { try MainActor.assumeIsolated { try body() } }
+    }
+    if Thread.isMain { rest() } else { RunTasks.beginOnMain(token: token, rest) }
+  }
+
+  /// Runs `body` on the calling thread.
+  func run(_ value: Value, forKey key: Key, token: RunToken? = nil, _ body: () throws -> Void) {
+    started(key)
+    var failure: (any Error)?
+    do { try body() } catch { failure = error }
+    ended(key, value, error: failure)
+    token?.end(RunEnding(failure, isCancelled: false))
+  }
+}
+
+extension RunReport where Value == LastOutTask {
+  /// Runs the closure of a task.
+  func run(_ task: LastOutTask, forKey key: Key) {
+    switch task.body {
+    case .plain(let body): run(task, forKey: key, token: task.token, body)
+    case .main(let body): runOnMain(task, forKey: key, token: task.token, body)
+    case .asynchronous(let body):
+      runTask(task, forKey: key, token: task.token, isolation: body.isolation) { try await body() }
+    }
+  }
+}
+
+extension RunEnding {
+  /// The end of a task that returned or threw.
+  convenience init(_ failure: (any Error)?, isCancelled: Bool) {
+    switch failure {
+    case nil: self.init(.completed)
+    case is CancellationError where isCancelled: self.init(.cancelled)
+    case let failure?: self.init(.failed(failure))
+    }
+  }
+}
