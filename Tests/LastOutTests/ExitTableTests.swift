@@ -280,11 +280,11 @@ struct Sender: Sendable {
   }
 }
 
-/// A thread that belongs to no pool of Swift's tasks.
+/// A thread that belongs to no pool.
 enum OwnThread {
   static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
-      DispatchQueue.global().async { continuation.resume(returning: body()) }
+      Thread.detachNewThread { continuation.resume(returning: body()) }
     }
   }
 }

@@ -59,7 +59,9 @@ package struct KeyTable: ~Copyable {
   /// The index of `name`, which is added if it is new.
   @inlinable
   package mutating func intern(_ name: String) -> KeyIndex {
-    intern(name.utf8.span)
+    if let known = find(name) { return known }
+    var name = name
+    return unsafe name.withUTF8 { unsafe add(Span(_unsafeElements: $0)) }
   }
 
   /// The index of `name`, if it is interned.
@@ -67,10 +69,16 @@ package struct KeyTable: ~Copyable {
   @inline(__always)
   package func find(_ name: Span<UInt8>) -> KeyIndex? {
     // The name outlives this call. Inside the closure the table would be a copy.
-    let bytes = unsafe name.withUnsafeBufferPointer { unsafe $0 }
+    unsafe find(bytes: name.withUnsafeBufferPointer { unsafe $0 })
+  }
+
+  /// The index of the name with these bytes, if it is interned.
+  @inlinable
+  @inline(__always)
+  func find(bytes: UnsafeBufferPointer<UInt8>) -> KeyIndex? {
     // The usual length is inlined; other lengths cost a call.
     guard let start = unsafe UnsafeRawPointer(bytes.baseAddress), UsualName.fits(bytes.count)
-    else { return findUnusual(name) }
+    else { return unsafe findUnusual(bytes) }
     let usual = unsafe UsualName(start, bytes.count)
     return unsafe probe(usual.hash(seed)) { unsafe usual.isEqual($0) }
   }
@@ -78,7 +86,10 @@ package struct KeyTable: ~Copyable {
   /// The index of `name`, if it is interned.
   @inlinable
   package func find(_ name: String) -> KeyIndex? {
-    find(name.utf8.span)
+    let found = unsafe name.utf8.withContiguousStorageIfAvailable { unsafe find(bytes: $0) }
+    if let found { return found }
+    var name = name
+    return unsafe name.withUTF8 { unsafe find(bytes: $0) }
   }
 
   /// The name with this index; invalid UTF-8 becomes replacement characters.
@@ -121,12 +132,10 @@ package struct KeyTable: ~Copyable {
 
   /// ``find(_:)`` for names of any length.
   @usableFromInline
-  func findUnusual(_ name: Span<UInt8>) -> KeyIndex? {
-    unsafe name.withUnsafeBufferPointer { name in
-      unsafe probe(Self.hash(name, seed: seed)) { record in
-        let index = unsafe record - UnsafePointer(records.base)
-        return unsafe Self.isEqual(bytes(of: index), name)
-      }
+  func findUnusual(_ name: UnsafeBufferPointer<UInt8>) -> KeyIndex? {
+    unsafe probe(Self.hash(name, seed: seed)) { record in
+      let index = unsafe record - UnsafePointer(records.base)
+      return unsafe Self.isEqual(bytes(of: index), name)
     }
   }
 

@@ -63,6 +63,16 @@ struct Slot<Value> {
     return replaced
   }
 
+  /// Lets `update` change the value in place; `false` if there is none or `update` declines.
+  @inlinable
+  @inline(__always)
+  mutating func update(_ update: (inout Value) -> Bool) -> Bool {
+    // Taking the value copies nothing.
+    guard var current = value.take() else { return false }
+    defer { value = current }
+    return update(&current)
+  }
+
   @inlinable var isPending: Bool { phase.rawValue >= Phase.quiet.rawValue }
 
   /// Whether a change at `now` would open a new burst.

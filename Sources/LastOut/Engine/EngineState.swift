@@ -35,6 +35,26 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
     core = LastOutCore(policy: policy)
   }
 
+  // MARK: Changes
+
+  /// Makes `value` the pending value of `key`; returns the replaced or dropped value.
+  @inlinable
+  @inline(never)
+  mutating func change(
+    _ key: KeyIndex,
+    to value: consuming Value,
+    _ delay: Duration?,
+    at now: Moment,
+    place: TaskPlace,
+    _ work: inout Work?
+  ) -> Value? {
+    // A due timer precedes this change, even if its driver is late.
+    if core.isLate(key, at: now) { work = collectLate(key, at: now, place: place) }
+    let replaced = core.enqueue(value, for: key, at: now, delay: delay)
+    if hasWork(afterChangeOf: key) { completeChange(of: key, &work, at: now, place: place) }
+    return replaced
+  }
+
   // MARK: Due values
 
   /// Removes values that are due, or requests a call by the executor.

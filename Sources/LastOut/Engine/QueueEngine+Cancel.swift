@@ -92,7 +92,7 @@ extension EngineState {
     as ending: RunEnding,
     into work: inout Work
   ) {
-    if let task = value as? LastOutTask { task.token.end(ending) }
+    if let task = value as? LastOutTask { task.run.end(ending) }
     if core.isRunning(key) {
       endOutcomeWaits(for: key, into: &work)
     } else {
@@ -108,96 +108,8 @@ extension EngineState {
     into work: inout Work
   ) -> Value? {
     guard let value = claims.remove(key)?.value else { return nil }
-    if let task = value as? LastOutTask { task.token.end(ending) }
+    if let task = value as? LastOutTask { task.run.end(ending) }
     finish(key, into: &work, at: now)
     return value
-  }
-}
-
-extension QueueEngine: RunOwner where Value == LastOutTask {
-  func add(_ wait: OutcomeWait, for key: KeyIndex) -> Bool {
-    state.withLock { state in
-      if wait.token.outcome != nil { return false }
-      state.outcomeWaits[key, default: []].append(wait)
-      return true
-    }
-  }
-
-  func cancel(_ token: RunToken, of key: KeyIndex) -> CancelOutcome {
-    let now = time.now
-    let (dropped, name, task, work) = state.withLock {
-      state -> (Value?, Key?, Task<Void, Never>?, Work) in
-      var work = Work()
-      var dropped: Value?
-      if state.claims[key]?.token === token {
-        dropped = state.dropClaim(of: key, as: .cancelled, at: now, into: &work)
-      } else if state.core.pending(key)?.value.token === token {
-        dropped = state.drop(key, as: .cancelled, at: now, into: &work)
-      }
-      let isRunning = state.tasks[key]?.needs.token === token
-      let name = dropped.map { _ in state.names.key(of: key) }
-      state.complete(&work, at: now, place: place)
-      return (dropped, name, isRunning ? state.tasks[key]?.cancel() : nil, work)
-    }
-    act(on: work)
-    task?.cancel()
-    if dropped != nil {
-      if let name { onCancel?(name) }
-      return .cancelled
-    }
-    switch token.outcome {
-    case .dropped, .cancelled: return .nothing
-    case .completed, .failed, nil: return .alreadyStarted
-    }
-  }
-
-  /// Makes a closure the pending task of `key`; returns its run, and whether it replaced another.
-  ///
-  /// A task that no ``LastOutRun`` refers to passes its token on, so a change of a pending task
-  /// allocates nothing.
-  func enqueue(
-    _ body: LastOutTask.Body,
-    for key: Key,
-    delay: Duration?
-  ) -> (run: LastOutRun, hasReplaced: Bool) {
-    let now = time.now
-    let (index, token, replaced, work) = state.withLock {
-      state -> (KeyIndex, RunToken, LastOutTask?, Work?) in
-      var work: Work?
-      let key = state.intern(key)
-      if state.core.isLate(key, at: now) {
-        work = state.collectLate(key, at: now, place: place)
-      }
-      let unheld = state.core.unheldToken(of: key)
-      let token = unheld ?? RunToken()
-      let task = LastOutTask(body: body, token: token)
-      let replaced = state.core.enqueue(task, for: key, at: now, delay: delay)
-      if let replaced, unheld == nil {
-        replaced.token.end(.dropped)
-        if !state.outcomeWaits.isEmpty {
-          var more = work ?? Work()
-          state.endOutcomeWaits(for: key, into: &more)
-          work = more
-        }
-      }
-      if state.hasWork(afterChangeOf: key) {
-        state.completeChange(of: key, &work, at: now, place: place)
-      }
-      return (key, token, replaced, work)
-    }
-    if let work { act(on: work) }
-    // A policy can drop the new task instead of an old one.
-    let hasReplaced = replaced.map { $0.token !== token || token.outcome == nil } ?? false
-    return (LastOutRun(owner: self, key: index, token: token), hasReplaced)
-  }
-}
-
-extension LastOutCore where Value == LastOutTask {
-  /// The token of the pending task of `key`, if no ``LastOutRun`` has it.
-  mutating func unheldToken(of key: KeyIndex) -> RunToken? {
-    guard let index = pendingSlot(of: key), schedule[index].value?.isUnheld() == true else {
-      return nil
-    }
-    return schedule[index].value?.token
   }
 }

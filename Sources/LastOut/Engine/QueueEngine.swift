@@ -10,7 +10,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   @usableFromInline typealias Run = LastOutCore<Value>.Run
   @usableFromInline typealias Work = EngineWork<Value>
 
-  @usableFromInline let state: Locked<EngineState<Key, Value>>
+  @usableFromInline let state: Lock<EngineState<Key, Value>>
   @usableFromInline let time: any Timekeeper
   @usableFromInline let place: TaskPlace
   @usableFromInline let perform: @Sendable (QueueEngine, Run, _ start: Moment) -> Void
@@ -34,7 +34,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     onCancel: (@Sendable (Key) -> Void)? = nil,
     perform: @escaping @Sendable (QueueEngine, LastOutCore<Value>.Run, Moment) -> Void
   ) {
-    state = Locked(EngineState(policy: policy))
+    state = Lock(EngineState(policy: policy))
     self.time = time
     self.place = place
     self.onCancel = onCancel
@@ -86,23 +86,25 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   @inlinable
   package func enqueue(_ value: consuming Value, for key: Key, delay: Duration?) -> Bool {
     let now = time.now
-    let value = value
+    var value = value
+    var replaced: Value?
     // Most changes make no work and create none: its lists would cost as much as the change.
     var work: Work?
-    let replaced = state.withLock { state in
+    let isRenewed = state.withLock { state in
       let key = state.intern(key)
-      // A due timer precedes this change, even if its driver is late.
-      if state.core.isLate(key, at: now) {
-        work = state.collectLate(key, at: now, place: place)
+      let isRenewed =
+        delay == nil
+        && state.core.renew(key, at: now) { current in
+          swap(&current, &value)
+          return true
+        }
+      if !isRenewed {
+        replaced = state.change(key, to: value, delay, at: now, place: place, &work)
       }
-      let replaced = state.core.enqueue(value, for: key, at: now, delay: delay)
-      if state.hasWork(afterChangeOf: key) {
-        state.completeChange(of: key, &work, at: now, place: place)
-      }
-      return replaced
+      return isRenewed
     }
     if let work { act(on: work) }
-    return replaced != nil
+    return isRenewed || replaced != nil
   }
 
   // MARK: Queries

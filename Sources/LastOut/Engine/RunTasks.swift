@@ -12,12 +12,12 @@ enum RunTasks {
   ///
   /// - Parameter isolation: The actor that the body needs; `nil` for none.
   static func begin(
-    token: RunToken?,
+    _ handle: LastOutRun?,
     isolation: (any Actor)?,
     _ body: @escaping @Sendable () async -> Void
   ) {
     let isMain = isolation.map { $0 === MainActor.shared } ?? false
-    let (end, plan) = RunMark.beginTask(TaskNeeds(token: token, isMain: isMain, mainJob: nil))
+    let (end, plan) = RunMark.beginTask(TaskNeeds(handle: handle, isMain: isMain, mainJob: nil))
     let task = Task.detached(executorPreference: plan.executor, priority: plan.priority) {
       await AsyncRunMark.during(end, body)
       end()
@@ -27,9 +27,9 @@ enum RunTasks {
   }
 
   /// Continues the current run on the main thread, even while that waits for the run.
-  static func beginOnMain(token: RunToken?, _ body: @escaping @Sendable () -> Void) {
+  static func beginOnMain(_ handle: LastOutRun?, _ body: @escaping @Sendable () -> Void) {
     let job = MainJob(RunMark.detach(), body)
-    let (_, plan) = RunMark.beginTask(TaskNeeds(token: token, isMain: true, mainJob: job))
+    let (_, plan) = RunMark.beginTask(TaskNeeds(handle: handle, isMain: true, mainJob: job))
     Task { @MainActor in job() }
     if plan.mayCloseCircle { WaitGraph.refuseCircles() }
   }
@@ -38,7 +38,8 @@ enum RunTasks {
 /// What a run that outlives its call needs.
 @usableFromInline
 package struct TaskNeeds: Sendable {
-  let token: RunToken?
+  /// The run, if it belongs to a task of a queue.
+  let handle: LastOutRun?
   /// Whether it needs the main thread.
   let isMain: Bool
   /// All that is left of the run, if the main thread can do it at once.

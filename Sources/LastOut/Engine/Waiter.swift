@@ -177,8 +177,8 @@ extension EngineState {
   @usableFromInline
   mutating func endOutcomeWaits(for key: KeyIndex, into work: inout Work) {
     guard let found = outcomeWaits[key] else { return }
-    let left = found.filter { $0.token.outcome == nil }
+    let left = found.filter { $0.run.result == nil }
     outcomeWaits[key] = left.isEmpty ? nil : left
-    work.outcomes += found.filter { $0.token.outcome != nil }
+    work.outcomes += found.filter { $0.run.result != nil }
   }
 }

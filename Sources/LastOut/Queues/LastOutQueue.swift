@@ -54,6 +54,7 @@ extension LastOutValueQueue where Value == LastOutTask {
   ///   - task: Runs on the queue's executor, or on the caller of a flush; see
   ///     ``flushAll(timeout:)``. An error that it throws is passed to the queue's `onError`.
   /// - Returns: How the task ended, for callers that await it.
+  @inlinable
   @discardableResult
   public func enqueue(
     forKey key: Key,
@@ -80,6 +81,7 @@ extension LastOutValueQueue where Value == LastOutTask {
   ///   - task: Runs as a task that ``cancel(forKey:)``, ``cancelAll()`` and ``LastOutRun/cancel()``
   ///     cancel. An error that it throws is passed to the queue's `onError`.
   /// - Returns: How the task ended, for callers that await it.
+  @inlinable
   @discardableResult
   public func enqueue(
     forKey key: Key,
@@ -103,6 +105,7 @@ extension LastOutValueQueue where Value == LastOutTask {
   ///   - onStart: Called right before the task; if it throws, the task has failed and does not run.
   ///   - task: Runs on the main actor, whatever the queue's executor.
   /// - Returns: How the task ended, for callers that await it.
+  @inlinable
   @discardableResult
   public func enqueue<Failure: Error>(
     forKey key: Key,
@@ -118,9 +121,11 @@ extension LastOutValueQueue where Value == LastOutTask {
     return add(.main(body), forKey: key, delay: delay)
   }
 
-  private func add(_ body: LastOutTask.Body, forKey key: Key, delay: Duration?) -> LastOutRun {
+  @inlinable
+  func add(_ body: consuming LastOutTask.Body, forKey key: Key, delay: Duration?) -> LastOutRun {
+    let body = body
     log?(.enqueued(key))
-    let (run, hasReplaced) = engine.enqueue(body, for: key, delay: delay)
+    let (run, hasReplaced) = withEngine { $0.enqueue(body, for: key, delay: delay) }
     if hasReplaced { log?(.replaced(key)) }
     return run
   }

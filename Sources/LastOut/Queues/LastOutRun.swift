@@ -1,12 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Synchronization
-
 /// One task of a queue: how it ended, and a way to cancel it.
 ///
-/// The queue owns the task; releasing this value has no effect.
-public struct LastOutRun: Sendable {
+/// The queue owns the task; releasing this object has no effect.
+public final class LastOutRun: Sendable {
   /// How a task ended.
   public enum Outcome: Sendable {
     /// The task returned.
@@ -19,15 +17,22 @@ public struct LastOutRun: Sendable {
     case cancelled
   }
 
-  let owner: any RunOwner
-  let key: KeyIndex
-  let token: RunToken
+  // While the task is pending or running, the engine refers to this object, too.
+  private let owner: any RunOwner
+  private let key: KeyIndex
+  private let ending = LazyReference<RunEnding>()
+
+  @usableFromInline
+  init(owner: any RunOwner, key: KeyIndex) {
+    self.owner = owner
+    self.key = key
+  }
 
   /// How the task ended; suspends until then, also if the caller is cancelled.
   public var outcome: Outcome {
     get async {
       await withCheckedContinuation { continuation in
-        let wait = OutcomeWait(token: token, continuation: continuation)
+        let wait = OutcomeWait(run: self, continuation: continuation)
         if !owner.add(wait, for: key) { wait.resume() }
       }
     }
@@ -41,19 +46,13 @@ public struct LastOutRun: Sendable {
   /// - Returns: `cancelled` if the task was dropped; `alreadyStarted` if it has started or ended;
   ///   `nothing` if it never ran and never will.
   @discardableResult
-  public func cancel() -> CancelOutcome { owner.cancel(token, of: key) }
-}
-
-/// The identity and the outcome of a task.
-@usableFromInline
-package final class RunToken: Sendable {
-  private let ending = AtomicLazyReference<RunEnding>()
+  public func cancel() -> CancelOutcome { owner.cancel(self, of: key) }
 
   /// How the task ended; `nil` until then.
-  var outcome: LastOutRun.Outcome? { ending.load()?.outcome }
+  var result: Outcome? { ending.object?.outcome }
 
   /// Records how the task ended, once.
-  func end(_ ending: RunEnding) { _ = self.ending.storeIfNil(ending) }
+  func end(_ ending: RunEnding) { _ = self.ending.setIfNil(ending) }
 }
 
 /// How a task ended, as an object.
@@ -64,26 +63,33 @@ final class RunEnding: Sendable {
 
   let outcome: LastOutRun.Outcome
 
-  init(_ outcome: LastOutRun.Outcome) {
+  private init(_ outcome: LastOutRun.Outcome) {
     self.outcome = outcome
+  }
+
+  /// The end of a task that returned or threw.
+  static func ending(_ failure: (any Error)?, isCancelled: Bool) -> RunEnding {
+    guard let failure else { return completed }
+    return isCancelled && failure is CancellationError ? cancelled : RunEnding(.failed(failure))
   }
 }
 
 /// A caller that waits for the outcome of a task.
 @usableFromInline
 struct OutcomeWait: Sendable {
-  let token: RunToken
+  let run: LastOutRun
   let continuation: CheckedContinuation<LastOutRun.Outcome, Never>
 
   /// Continues the caller; the task must have ended.
-  func resume() { continuation.resume(returning: token.outcome ?? .dropped) }
+  func resume() { continuation.resume(returning: run.result ?? .dropped) }
 }
 
 /// An engine as a ``LastOutRun`` sees it.
+@usableFromInline
 protocol RunOwner: AnyObject, Sendable {
   /// Records a wait; `false` if the task has ended.
   func add(_ wait: OutcomeWait, for key: KeyIndex) -> Bool
 
-  /// Drops or cancels the task of `key` that has `token`.
-  func cancel(_ token: RunToken, of key: KeyIndex) -> CancelOutcome
+  /// Drops or cancels the task of `key` that has this run.
+  func cancel(_ run: LastOutRun, of key: KeyIndex) -> CancelOutcome
 }

@@ -3,19 +3,27 @@
 
 /// A closure that waits in a ``LastOutQueue``.
 public struct LastOutTask: Sendable {
-  typealias Operation = @Sendable @isolated(any) () async throws -> Void
+  @usableFromInline typealias Operation = @Sendable @isolated(any) () async throws -> Void
 
   /// The three kinds of closure.
+  @usableFromInline
   enum Body: Sendable {
     case plain(@Sendable () throws -> Void)
     case main(@Sendable @MainActor () throws -> Void)
     case asynchronous(Operation)
   }
 
-  let body: Body
-  /// Identifies the task to the ``LastOutRun`` that its enqueue returned.
-  var token: RunToken
+  @usableFromInline var body: Body
+  /// The result of its enqueue.
+  @usableFromInline var run: LastOutRun
 
-  /// Whether no ``LastOutRun`` refers to the task, so that a newer task can use its token.
-  mutating func isUnheld() -> Bool { isKnownUniquelyReferenced(&token) }
+  @inlinable
+  init(body: Body, run: LastOutRun) {
+    self.body = body
+    self.run = run
+  }
+
+  /// Whether no caller has the run, so that a newer task can use it.
+  @inlinable
+  mutating func isUnheld() -> Bool { isKnownUniquelyReferenced(&run) }
 }

@@ -1,8 +1,6 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-public import Synchronization
-
 /// A thread-safe queue of values that handles only the last value of each key, once the key has been
 /// quiet.
 ///
@@ -33,9 +31,11 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   private let clock: any Clock<Duration>
   private let executor: LastOutExecutor?
   private let perform: Perform
+  /// Whether pending values outlive the queue.
+  private let keepsPending: Bool
   @usableFromInline let log: (@Sendable (LastOutEvent<Key>) -> Void)?
   /// The engine, once it was needed.
-  @usableFromInline let lazyEngine = AtomicLazyReference<QueueEngine<Key, Value>>()
+  @usableFromInline let lazyEngine = LazyReference<QueueEngine<Key, Value>>()
 
   @usableFromInline
   init(
@@ -43,20 +43,26 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
     clock: any Clock<Duration>,
     executor: LastOutExecutor?,
     log: (@Sendable (LastOutEvent<Key>) -> Void)?,
+    keepsPending: Bool = false,
     perform: @escaping Perform
   ) {
     self.policy = policy
     self.clock = clock
     self.executor = executor
     self.log = log
+    self.keepsPending = keepsPending
     self.perform = perform
   }
 
-  deinit { lazyEngine.load()?.close() }
+  deinit { if !keepsPending { lazyEngine.object?.close() } }
 
+  /// Calls `body` with the engine, which is made with the first call.
   @inlinable
   @inline(__always)
-  var engine: QueueEngine<Key, Value> { lazyEngine.load() ?? makeEngine() }
+  func withEngine<Result>(_ body: (QueueEngine<Key, Value>) -> Result) -> Result {
+    // Retaining an object that has weak references is slow.
+    lazyEngine.withObject(body) ?? body(makeEngine())
+  }
 
   @usableFromInline
   @inline(never)
@@ -70,7 +76,7 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
       onCancel: onCancel,
       perform: perform
     )
-    return lazyEngine.storeIfNil(engine)
+    return lazyEngine.setIfNil(engine)
   }
 
   // MARK: Handlers
@@ -175,10 +181,12 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   // MARK: Policies
 
   /// Sets the policy of a key, from its next change on.
-  public func setPolicy(_ policy: Policy, forKey key: Key) { engine.setPolicy(policy, for: key) }
+  public func setPolicy(_ policy: Policy, forKey key: Key) {
+    withEngine { $0.setPolicy(policy, for: key) }
+  }
 
   /// Gives a key the policy of the queue again, from its next change on.
-  public func removePolicy(forKey key: Key) { lazyEngine.load()?.removePolicy(for: key) }
+  public func removePolicy(forKey key: Key) { lazyEngine.object?.removePolicy(for: key) }
 
   // MARK: Changes
 
@@ -190,19 +198,16 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   ///   - delay: Overrides the policy's quiet period for this change; negative counts as zero.
   @inlinable
   public func enqueue(_ value: Value, forKey key: Key, delay: Duration? = nil) {
-    guard let log else {
-      _ = engine.enqueue(value, for: key, delay: delay)
-      return
-    }
-    log(.enqueued(key))
-    if engine.enqueue(value, for: key, delay: delay) { log(.replaced(key)) }
+    log?(.enqueued(key))
+    let hasReplaced = withEngine { $0.enqueue(value, for: key, delay: delay) }
+    if hasReplaced { log?(.replaced(key)) }
   }
 
   /// Drops the pending value of a key and cancels its asynchronous run in flight.
   ///
   /// A dropped value is freed before this method returns.
   @discardableResult
-  public func cancel(forKey key: Key) -> CancelOutcome { lazyEngine.load()?.cancel(key) ?? .nothing }
+  public func cancel(forKey key: Key) -> CancelOutcome { lazyEngine.object?.cancel(key) ?? .nothing }
 
   /// Drops all pending values and cancels asynchronous runs in flight.
   ///
@@ -211,7 +216,7 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   ///
   /// - Returns: The number of dropped values.
   @discardableResult
-  public func cancelAll() -> Int { lazyEngine.load()?.cancelAll() ?? 0 }
+  public func cancelAll() -> Int { lazyEngine.object?.cancelAll() ?? 0 }
 
   // MARK: Flushes
 
@@ -220,7 +225,7 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   /// It also waits for a run of the key that is in flight, and then for the value behind it. See
   /// ``flushAll(timeout:)`` for where the value is handled, and for what a flush cannot wait for.
   @discardableResult
-  public func flush(forKey key: Key) -> FlushOutcome { lazyEngine.load()?.flush(key) ?? .nothing }
+  public func flush(forKey key: Key) -> FlushOutcome { lazyEngine.object?.flush(key) ?? .nothing }
 
   /// Handles all pending values now, once per key, and returns when they and the runs in flight, with
   /// the values behind them, have ended.
@@ -241,7 +246,7 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   @inlinable
   @discardableResult
   public func flushAll(timeout: Duration? = nil) -> [Key] {
-    lazyEngine.load()?.flushAll(timeout: timeout) ?? []
+    lazyEngine.object?.flushAll(timeout: timeout) ?? []
   }
 
   /// Another name for ``flushAll(timeout:)``.
@@ -255,30 +260,30 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   /// Inside a task of this queue it waits only for the runs that it starts. It does not wait for a task
   /// that waits for the caller; it writes the keys of such tasks to standard error. It returns early
   /// when the caller's task is cancelled.
-  public func drain() async { await lazyEngine.load()?.drain() }
+  public func drain() async { await lazyEngine.object?.drain() }
 
   // MARK: Queries
 
   /// The number of keys with a pending value.
-  public var pendingCount: Int { lazyEngine.load()?.pendingCount ?? 0 }
+  public var pendingCount: Int { lazyEngine.object?.pendingCount ?? 0 }
 
   /// The keys with a pending value, in unspecified order; linear in the number of active keys.
   ///
   /// Changes on other threads do not wait for the whole list. It has all keys that were pending all
   /// the time.
-  public var pendingKeys: [Key] { lazyEngine.load()?.pendingKeys ?? [] }
+  public var pendingKeys: [Key] { lazyEngine.object?.pendingKeys ?? [] }
 
   /// The pending value of a key, if there is one.
-  public func pendingValue(forKey key: Key) -> Value? { lazyEngine.load()?.pendingValue(of: key) }
+  public func pendingValue(forKey key: Key) -> Value? { lazyEngine.object?.pendingValue(of: key) }
 
   /// Whether a key has a pending value.
-  public func isPending(forKey key: Key) -> Bool { lazyEngine.load()?.isPending(key) ?? false }
+  public func isPending(forKey key: Key) -> Bool { lazyEngine.object?.isPending(key) ?? false }
 
   /// Whether a value of a key is being handled.
-  public func isRunning(forKey key: Key) -> Bool { lazyEngine.load()?.isRunning(key) ?? false }
+  public func isRunning(forKey key: Key) -> Bool { lazyEngine.object?.isRunning(key) ?? false }
 
   /// The number of keys that have an index, in use or not yet reclaimed.
-  package var nameCount: Int { lazyEngine.load()?.nameCount ?? 0 }
+  package var nameCount: Int { lazyEngine.object?.nameCount ?? 0 }
 }
 
 /// Information about a run.

@@ -36,16 +36,16 @@ struct RunReport<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   func runTask(
     _ value: Value,
     forKey key: Key,
-    token: RunToken? = nil,
+    as handle: LastOutRun? = nil,
     isolation: (any Actor)?,
     _ body: @escaping @Sendable () async throws -> Void
   ) {
-    RunTasks.begin(token: token, isolation: isolation) {
+    RunTasks.begin(handle, isolation: isolation) {
       started(key)
       var failure: (any Error)?
       do { try await body() } catch { failure = error }
       ended(key, value, error: failure)
-      token?.end(RunEnding(failure, isCancelled: Task.isCancelled))
+      handle?.end(.ending(failure, isCancelled: Task.isCancelled))
     }
   }
 
@@ -53,22 +53,22 @@ struct RunReport<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   func runOnMain(
     _ value: Value,
     forKey key: Key,
-    token: RunToken? = nil,
+    as handle: LastOutRun? = nil,
     _ body: @escaping @Sendable @MainActor () throws -> Void
   ) {
     let rest: @Sendable () -> Void = {
-      run(value, forKey: key, token: token) { try MainActor.assumeIsolated { try body() } }
+      run(value, forKey: key, as: handle) { try MainActor.assumeIsolated { try body() } }
     }
-    if Thread.isMain { rest() } else { RunTasks.beginOnMain(token: token, rest) }
+    if Thread.isMain { rest() } else { RunTasks.beginOnMain(handle, rest) }
   }
 
   /// Runs `body` on the calling thread.
-  func run(_ value: Value, forKey key: Key, token: RunToken? = nil, _ body: () throws -> Void) {
+  func run(_ value: Value, forKey key: Key, as handle: LastOutRun? = nil, _ body: () throws -> Void) {
     started(key)
     var failure: (any Error)?
     do { try body() } catch { failure = error }
     ended(key, value, error: failure)
-    token?.end(RunEnding(failure, isCancelled: false))
+    handle?.end(.ending(failure, isCancelled: false))
   }
 }
 
@@ -76,21 +76,10 @@ extension RunReport where Value == LastOutTask {
   /// Runs the closure of a task.
   func run(_ task: LastOutTask, forKey key: Key) {
     switch task.body {
-    case .plain(let body): run(task, forKey: key, token: task.token, body)
-    case .main(let body): runOnMain(task, forKey: key, token: task.token, body)
+    case .plain(let body): run(task, forKey: key, as: task.run, body)
+    case .main(let body): runOnMain(task, forKey: key, as: task.run, body)
     case .asynchronous(let body):
-      runTask(task, forKey: key, token: task.token, isolation: body.isolation) { try await body() }
-    }
-  }
-}
-
-extension RunEnding {
-  /// The end of a task that returned or threw.
-  convenience init(_ failure: (any Error)?, isCancelled: Bool) {
-    switch failure {
-    case nil: self.init(.completed)
-    case is CancellationError where isCancelled: self.init(.cancelled)
-    case let failure?: self.init(.failed(failure))
+      runTask(task, forKey: key, as: task.run, isolation: body.isolation) { try await body() }
     }
   }
 }

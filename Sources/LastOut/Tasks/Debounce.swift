@@ -30,7 +30,16 @@ public struct Debounce: Sendable {
   ///   - policy: When the pending task settles.
   ///   - clock: The clock; by default the machine's monotonic clock.
   public init(policy: Policy, clock: any Clock<Duration> = SuspendingClock()) {
-    queue = LastOutTaskQueue(policy: policy, clock: clock)
+    let report = RunReport<String, LastOutTask>(onError: nil, log: nil)
+    queue = LastOutTaskQueue(
+      policy: policy,
+      clock: clock,
+      executor: nil,
+      log: nil,
+      keepsPending: true
+    ) { _, run, _ in
+      report.run(run.value, forKey: "debounced function")
+    }
   }
 
   /// Makes `task` the pending task.
@@ -76,7 +85,6 @@ public struct Debounce: Sendable {
   public var isPending: Bool { queue.isPending(forKey: Self.key) }
 
   private func add(_ body: LastOutTask.Body) -> LastOutRun {
-    // The pending task retains the queue, so it runs even if the function is released.
-    queue.engine.enqueue(body.retaining(queue), for: Self.key, delay: nil).run
+    queue.withEngine { $0.enqueue(body, for: Self.key, delay: nil).run }
   }
 }

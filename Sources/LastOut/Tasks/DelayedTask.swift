@@ -58,8 +58,6 @@ public final class DelayedTask: Sendable {
   private init(_ body: LastOutTask.Body, after delay: Duration, clock: any Clock<Duration>) {
     engine = .tasks(on: clock)
     key = TaskEngine.newKey()
-    // The engine of another clock lives as long as its task.
-    let body = engine === TaskEngine.tasks ? body : body.retaining(engine)
     run = engine.enqueue(body, for: key, delay: delay).run
   }
 
@@ -83,19 +81,4 @@ public final class DelayedTask: Sendable {
   /// - Returns: Whether this call ran it.
   @discardableResult
   public func runNow() -> Bool { engine.flush(key) == .ran }
-}
-
-extension LastOutTask.Body {
-  /// A closure that also retains `object`.
-  func retaining(_ object: some AnyObject & Sendable) -> Self {
-    switch self {
-    case .plain(let task): .plain { try withExtendedLifetime(object) { try task() } }
-    case .main(let task): .main { try withExtendedLifetime(object) { try task() } }
-    case .asynchronous(let task):
-      .asynchronous {
-        defer { withExtendedLifetime(object) {} }
-        try await task()
-      }
-    }
-  }
 }

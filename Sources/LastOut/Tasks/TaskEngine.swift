@@ -22,7 +22,7 @@ extension QueueEngine where Key == Int, Value == LastOutTask {
 
   private static func make(time: any Timekeeper, place: TaskPlace) -> TaskEngine {
     let report = RunReport<String, LastOutTask>(onError: nil, log: nil)
-    return TaskEngine(policy: .standard, time: time, place: place) { _, run, _ in
+    return QueueEngine(policy: .standard, time: time, place: place) { _, run, _ in
       report.run(run.value, forKey: "delayed task")
     }
   }
