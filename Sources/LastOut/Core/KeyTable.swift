@@ -61,7 +61,7 @@ package struct KeyTable: ~Copyable {
   package mutating func intern(_ name: String) -> KeyIndex {
     if let known = find(name) { return known }
     var name = name
-    return unsafe name.withUTF8 { unsafe add(Span(_unsafeElements: $0)) }
+    return name.withUTF8 { unsafe add(Span(_unsafeElements: $0)) }
   }
 
   /// The index of `name`, if it is interned.
@@ -89,7 +89,7 @@ package struct KeyTable: ~Copyable {
     let found = unsafe name.utf8.withContiguousStorageIfAvailable { unsafe find(bytes: $0) }
     if let found { return found }
     var name = name
-    return unsafe name.withUTF8 { unsafe find(bytes: $0) }
+    return name.withUTF8 { unsafe find(bytes: $0) }
   }
 
   /// The name with this index; invalid UTF-8 becomes replacement characters.

@@ -17,13 +17,14 @@ extension LastOutCore {
   /// Drops every pending value and closes every burst; returns the dropped values in unspecified order.
   ///
   /// Running values continue. Linear in the number of slots in use.
-  @usableFromInline
+  @inlinable
   package mutating func cancelAll() -> [Cancelled] {
     var start: Int32 = 0
     return cancelAll(from: &start, slots: slotCount)
   }
 
   /// ``cancelAll()`` for some slots from `start` on, which moves behind these.
+  @inlinable
   mutating func cancelAll(from start: inout Int32, slots: Int) -> [Cancelled] {
     var dropped: [Cancelled] = []
     let end = Int(start) + slots

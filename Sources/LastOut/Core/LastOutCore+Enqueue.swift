@@ -69,7 +69,8 @@ extension LastOutCore {
       unsafe slot.pointee.quietList == rule.pointee.quietList,
       unsafe slot.pointee.maxWaitList == rule.pointee.maxWaitList,
       unsafe slot.pointee.quietEnd > now,
-      unsafe rule.pointee.span.map({ slot.pointee.waitStart.saturatingAdd($0) > now }) ?? true,
+      unsafe rule.pointee.span.map({ unsafe slot.pointee.waitStart.saturatingAdd($0) > now })
+        ?? true,
       unsafe slot.pointee.update(update)
     else { return false }
     unsafe slot.pointee.quietEnd = now.saturatingAdd(rule.pointee.delay)

@@ -42,7 +42,7 @@ extension LastOutCore {
   package func pendingKeys() -> [KeyIndex] { schedule.keys { $0.isPending } }
 
   /// The keys with a pending value in some slots from `start` on, which moves behind these.
-  @usableFromInline
+  @inlinable
   package func pendingKeys(from start: inout Int32, slots: Int) -> [KeyIndex] {
     let end = min(Int(start) + slots, slotCount)
     var keys: [KeyIndex] = []
@@ -104,6 +104,6 @@ extension LastOutCore {
   }
 
   /// The number of allocated slots.
-  @usableFromInline
+  @inlinable
   package var slotCount: Int { schedule.slab.slots.count }
 }

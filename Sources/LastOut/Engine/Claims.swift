@@ -33,7 +33,7 @@ struct Claims<Value> {
   }
 
   /// The claimed value of `key`.
-  subscript(key: KeyIndex) -> Value? { place(of: key).flatMap { runs[$0]?.value } }
+  @inlinable subscript(key: KeyIndex) -> Value? { place(of: key).flatMap { runs[$0]?.value } }
 
   @inlinable
   mutating func remove(_ key: KeyIndex) -> Run? {
@@ -45,7 +45,7 @@ struct Claims<Value> {
   }
 
   /// The keys of the claimed values.
-  var keys: [KeyIndex] { runs.compactMap { $0?.key } }
+  @inlinable var keys: [KeyIndex] { runs.compactMap { $0?.key } }
 
   /// Drops the places of removed claims, where flushes overlap for so long that some are always left.
   @usableFromInline

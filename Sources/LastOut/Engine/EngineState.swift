@@ -183,10 +183,14 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
 
   /// The number of `key`; occasionally reclaims numbers of idle keys.
   @inlinable
-  mutating func intern(_ key: Key) -> KeyIndex {
-    let known = names.count
+  @inline(__always)
+  mutating func intern(_ key: Key) -> KeyIndex { names.find(key) ?? add(key) }
+
+  @inlinable
+  @inline(never)
+  mutating func add(_ key: Key) -> KeyIndex {
     let index = names.intern(key)
-    if names.count > known, names.isCrowded { reclaim(sparing: index) }
+    if names.isCrowded { reclaim(sparing: index) }
     return index
   }
 

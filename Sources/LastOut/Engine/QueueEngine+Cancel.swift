@@ -4,7 +4,7 @@
 extension QueueEngine {
   /// Drops the pending value of `key`, and cancels its running task.
   package func cancel(_ key: Key) -> CancelOutcome {
-    let now = time.now
+    let now = self.now
     let (dropped, outcome, task, work) = state.withLock {
       state -> (Value?, CancelOutcome, Task<Void, Never>?, Work) in
       var work = Work()
@@ -23,30 +23,37 @@ extension QueueEngine {
   }
 
   /// Drops all pending values and cancels running tasks; returns the number of dropped values.
+  @inlinable
   package func cancelAll() -> Int {
     let count = dropAll(as: .cancelled, onCancel)
+    cancelTasks()
+    return count
+  }
+
+  @usableFromInline
+  func cancelTasks() {
     let running = state.withLock { state in
       state.tasks.keys.compactMap { state.tasks[$0]?.cancel() }
     }
     for task in running { task.cancel() }
-    return count
   }
 
   /// Drops all pending values, because the queue is released.
-  @usableFromInline
+  @inlinable
   func close() { _ = dropAll(as: .dropped, nil) }
 
   /// Drops pending values in groups, with the lock released in between.
-  private func dropAll(as ending: RunEnding, _ report: (@Sendable (Key) -> Void)?) -> Int {
+  @inlinable
+  func dropAll(as ending: RunEnding, _ report: (@Sendable (Key) -> Void)?) -> Int {
     var count = 0
     var next: Int32? = 0
     while let start = next {
-      let now = time.now
+      let now = self.now
       let needsNames = report != nil
       let (dropped, names, end, work) = state.withLock { state -> ([Value], [Key], Int32?, Work) in
         var work = Work()
         var end = start
-        var dropped = state.core.cancelAll(from: &end, slots: 512).map { ($0.key, $0.value) }
+        var dropped = state.core.cancelAll(from: &end, slots: 1024).map { ($0.key, $0.value) }
         for (key, value) in dropped {
           state.recordDrop(of: key, value, as: ending, into: &work)
         }
@@ -64,6 +71,7 @@ extension QueueEngine {
       if let report { for name in names { report(name) } }
       count += dropped.count
       next = end
+      if end != nil { Thread.letOthersIn() }
     }
     return count
   }
@@ -86,6 +94,7 @@ extension EngineState {
   }
 
   /// Records that the pending value of `key` was dropped.
+  @inlinable
   mutating func recordDrop(
     of key: KeyIndex,
     _ value: Value,
@@ -101,6 +110,7 @@ extension EngineState {
   }
 
   /// Drops the claimed value of `key`.
+  @inlinable
   mutating func dropClaim(
     of key: KeyIndex,
     as ending: RunEnding,

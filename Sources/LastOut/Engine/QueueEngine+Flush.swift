@@ -9,7 +9,7 @@ extension QueueEngine {
       act(on: work)
       return wait(for: waiter, isPending: isPending)
     }
-    let now = time.now
+    let now = self.now
     let mayWait = mayWaitForOthers
     let (result, waiter) = state.withLock { state -> (LastOutCore<Value>.FlushResult, Waiter?) in
       guard let key = state.names.find(key) else { return (.nothing, nil) }
@@ -94,7 +94,7 @@ extension QueueEngine {
   /// - Returns: The keys of the claimed values, and a waiter for the others.
   @inlinable
   func claimAll() -> (keys: [KeyIndex], waiter: Waiter?) {
-    let now = time.now
+    let now = self.now
     let mayWait = mayWaitForOthers
     return state.withLock { state in
       var awaited: [KeyIndex: Bool] = [:]
@@ -136,7 +136,7 @@ extension QueueEngine {
     after ended: KeyIndex?
   ) -> (Run, Moment)? {
     guard ended != nil || place < keys.count else { return nil }
-    let now = time.now
+    let now = self.now
     let start = place
     let (next, end, work) = state.withLock { state in
       var work = Work()
@@ -165,7 +165,7 @@ extension QueueEngine {
   ///   pending; and the work to do.
   @usableFromInline
   func hasten(_ only: Key? = nil) -> (waiter: Waiter?, isPending: Bool, work: Work) {
-    let now = time.now
+    let now = self.now
     let isInside = RunMark.isInside(self)
     return state.withLock { state in
       var work = Work()
@@ -189,7 +189,7 @@ extension QueueEngine {
   @usableFromInline
   func help(until deadline: Moment? = nil) {
     while deadline.map({ MonotonicTime.now < $0 }) ?? true {
-      let now = time.now
+      let now = self.now
       guard let run = state.withLock({ $0.core.nextReady(at: now) }) else { return }
       execute(run)
     }

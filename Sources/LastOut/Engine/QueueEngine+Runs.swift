@@ -29,7 +29,7 @@ extension QueueEngine {
   @inlinable
   func execute(_ run: consuming Run, awaited: inout Awaited) {
     let key = run.key
-    if !start(run, at: time.now, awaited: &awaited) { end(key) }
+    if !start(run, at: now, awaited: &awaited) { end(key) }
   }
 
   /// Calls the handler of a value; returns whether the run outlives the call.
@@ -41,7 +41,7 @@ extension QueueEngine {
 
   @inlinable
   package func end(_ key: KeyIndex) {
-    let now = time.now
+    let now = self.now
     let work = state.withLock { state in
       var work = Work()
       state.finish(key, into: &work, at: now)
@@ -54,7 +54,7 @@ extension QueueEngine {
   @inlinable
   package func work() {
     var next = state.withLock { $0.assigned.isEmpty ? nil : $0.assigned.removeFirst() }
-    var now = time.now
+    var now = self.now
     var awaited = Awaited.no
     while let run = next.take() {
       let key = run.key
@@ -66,7 +66,7 @@ extension QueueEngine {
   /// Ends a thread's run; returns the next due value for that thread, and the time.
   @inlinable
   func dequeueNext(after key: KeyIndex?) -> (Run?, Moment) {
-    let now = time.now
+    let now = self.now
     let (next, work) = state.withLock { state in
       var work = Work()
       state.unhold()
@@ -82,7 +82,7 @@ extension QueueEngine {
 
   /// Runs one value on the executor, and requests another call if more are due.
   private func answerCall() {
-    let now = time.now
+    let now = self.now
     let (next, work) = state.withLock { state in
       var work = Work()
       state.isCalled = false

@@ -13,7 +13,7 @@ extension QueueEngine: RunOwner where Value == LastOutTask {
 
   @usableFromInline
   func cancel(_ run: LastOutRun, of key: KeyIndex) -> CancelOutcome {
-    let now = time.now
+    let now = self.now
     let (dropped, name, task, work) = state.withLock {
       state -> (Value?, Key?, Task<Void, Never>?, Work) in
       var work = Work()
@@ -50,7 +50,7 @@ extension QueueEngine: RunOwner where Value == LastOutTask {
     for key: Key,
     delay: Duration?
   ) -> (run: LastOutRun, hasReplaced: Bool) {
-    let now = time.now
+    let now = self.now
     var body = body
     // Captured variables, because a tuple that leaves the closure would be copied.
     var work: Work?

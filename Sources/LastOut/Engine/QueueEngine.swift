@@ -12,10 +12,12 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
 
   @usableFromInline let state: Lock<EngineState<Key, Value>>
   @usableFromInline let time: any Timekeeper
+  /// Whether the timekeeper has the machine's clock, which is read directly.
+  @usableFromInline let isMonotonic: Bool
   @usableFromInline let place: TaskPlace
   @usableFromInline let perform: @Sendable (QueueEngine, Run, _ start: Moment) -> Void
   /// Receives the keys of values that were cancelled.
-  let onCancel: (@Sendable (Key) -> Void)?
+  @usableFromInline let onCancel: (@Sendable (Key) -> Void)?
 
   /// Creates an engine without keys.
   ///
@@ -36,6 +38,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   ) {
     state = Lock(EngineState(policy: policy))
     self.time = time
+    isMonotonic = time is DriverSeat
     self.place = place
     self.onCancel = onCancel
     self.perform = perform
@@ -47,7 +50,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     time.stop()
   }
 
-  @inlinable package var now: Moment { time.now }
+  @inlinable package var now: Moment { isMonotonic ? MonotonicTime.now : time.now }
 
   @usableFromInline
   package var nextDeadline: Moment? {
@@ -57,7 +60,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   @inlinable
   package func service() -> Moment? {
     while true {
-      let now = time.now
+      let now = self.now
       let (work, next) = state.withLock { state in
         var work = Work()
         state.collectDue(into: &work, at: now, place: place)
@@ -85,7 +88,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   /// Makes `value` the pending value of `key`; returns whether it replaced another.
   @inlinable
   package func enqueue(_ value: consuming Value, for key: Key, delay: Duration?) -> Bool {
-    let now = time.now
+    let now = self.now
     var value = value
     var replaced: Value?
     // Most changes make no work and create none: its lists would cost as much as the change.
@@ -121,7 +124,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   }
 
   /// The keys with a pending value; the lock is released between groups of them.
-  package var pendingKeys: [Key] {
+  @inlinable package var pendingKeys: [Key] {
     var found = Set<KeyIndex>()
     var place: Int32 = 0
     var isDone = false
@@ -136,19 +139,21 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
       found.formUnion(group)
       place = next
       isDone = Int(next) >= count
+      if !isDone { Thread.letOthersIn() }
     }
     var keys: [Key] = []
     keys.reserveCapacity(found.count)
     var rest = found.makeIterator()
     while true {
       var group: [KeyIndex] = []
-      while group.count < 256, let key = rest.next() { group.append(key) }
+      while group.count < 1024, let key = rest.next() { group.append(key) }
       if group.isEmpty { return keys }
       keys += state.withLock { [group] state in
         // The number of a key that is no longer pending may be another key's by now.
         group.filter { state.core.isPending($0) || state.claims[$0] != nil }
           .map { state.names.key(of: $0) }
       }
+      if keys.count < found.count { Thread.letOthersIn() }
     }
   }
 

@@ -9,7 +9,7 @@ public import Synchronization
 @usableFromInline
 @safe struct LazyReference<Object: AnyObject & Sendable>: ~Copyable, Sendable {
   /// Owns one retain of its object.
-  @usableFromInline let storage = Atomic<Unmanaged<Object>?>(nil)
+  @usableFromInline let storage = unsafe Atomic<Unmanaged<Object>?>(nil)
 
   @inlinable init() {}
 

@@ -26,6 +26,7 @@ struct QueueMark: Sendable {
 }
 
 /// Starts threads.
+@usableFromInline
 enum Thread {
   /// Runs `body` on a new thread.
   ///
@@ -49,6 +50,10 @@ enum Thread {
       return mainQueue.isCurrent || number.map { $0 == "\(getpid())" } ?? false
     #endif
   }
+
+  /// Lets threads that wait for a lock have it, which the caller has just released.
+  @usableFromInline
+  static func letOthersIn() { usleep(1) }
 
   private static func create(_ context: UnsafeMutableRawPointer) -> Int32 {
     #if canImport(Darwin)

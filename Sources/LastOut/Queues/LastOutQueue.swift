@@ -29,6 +29,7 @@ extension LastOutValueQueue where Value == LastOutTask {
   ///   - onError: Receives the key and the error that its task threw, where the task ran. Without
   ///     it, errors other than `CancellationError` are written to standard error.
   ///   - log: Receives the events of tasks, on the thread where they happen.
+  @inlinable
   public convenience init(
     policy: Policy = .standard,
     clock: any Clock<Duration> = SuspendingClock(),

@@ -51,15 +51,21 @@ public final class LastOutRun: Sendable {
   /// How the task ended; `nil` until then.
   var result: Outcome? { ending.object?.outcome }
 
+  /// Records that the task returned or threw.
+  @usableFromInline
+  func end(_ failure: (any Error)?) { end(.ending(failure, isCancelled: false)) }
+
   /// Records how the task ended, once.
+  @usableFromInline
   func end(_ ending: RunEnding) { _ = self.ending.setIfNil(ending) }
 }
 
 /// How a task ended, as an object.
+@usableFromInline
 final class RunEnding: Sendable {
   static let completed = RunEnding(.completed)
-  static let dropped = RunEnding(.dropped)
-  static let cancelled = RunEnding(.cancelled)
+  @usableFromInline static let dropped = RunEnding(.dropped)
+  @usableFromInline static let cancelled = RunEnding(.cancelled)
 
   let outcome: LastOutRun.Outcome
 

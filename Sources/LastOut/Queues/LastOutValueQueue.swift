@@ -215,6 +215,7 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   /// a change may be dropped too.
   ///
   /// - Returns: The number of dropped values.
+  @inlinable
   @discardableResult
   public func cancelAll() -> Int { lazyEngine.object?.cancelAll() ?? 0 }
 
@@ -271,7 +272,7 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   ///
   /// Changes on other threads do not wait for the whole list. It has all keys that were pending all
   /// the time.
-  public var pendingKeys: [Key] { lazyEngine.object?.pendingKeys ?? [] }
+  @inlinable public var pendingKeys: [Key] { lazyEngine.object?.pendingKeys ?? [] }
 
   /// The pending value of a key, if there is one.
   public func pendingValue(forKey key: Key) -> Value? { lazyEngine.object?.pendingValue(of: key) }

@@ -4,10 +4,10 @@
 /// Runs a value in one of three ways, and reports its start, its end and its error.
 @usableFromInline
 struct RunReport<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-  let onError: (@Sendable (Key, Value, any Error) -> Void)?
-  let log: (@Sendable (LastOutEvent<Key>) -> Void)?
+  @usableFromInline let onError: (@Sendable (Key, Value, any Error) -> Void)?
+  @usableFromInline let log: (@Sendable (LastOutEvent<Key>) -> Void)?
 
-  @usableFromInline
+  @inlinable
   init(
     onError: (@Sendable (Key, Value, any Error) -> Void)?,
     log: (@Sendable (LastOutEvent<Key>) -> Void)?
@@ -16,23 +16,29 @@ struct RunReport<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     self.log = log
   }
 
-  @usableFromInline
+  @inlinable
   func started(_ key: Key) { log?(.started(key)) }
 
   /// Reports the end of a run; a cancellation is an error only to a caller that receives errors.
-  @usableFromInline
+  @inlinable
   func ended(_ key: Key, _ value: Value, error: (any Error)? = nil) {
     if let error {
       if let onError {
         onError(key, value, error)
       } else if !(error is CancellationError) {
-        StandardError.write("the task of key \"\(key)\" threw: \(error)")
+        Self.write(error, of: key)
       }
     }
     log?(.ended(key, error: error))
   }
 
+  @usableFromInline
+  static func write(_ error: any Error, of key: Key) {
+    StandardError.write("the task of key \"\(key)\" threw: \(error)")
+  }
+
   /// Continues the current run as an asynchronous task, which ends the run.
+  @usableFromInline
   func runTask(
     _ value: Value,
     forKey key: Key,
@@ -50,6 +56,7 @@ struct RunReport<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   }
 
   /// Runs `body` on the main actor: at once on the main thread, or later.
+  @usableFromInline
   func runOnMain(
     _ value: Value,
     forKey key: Key,
@@ -63,17 +70,19 @@ struct RunReport<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   }
 
   /// Runs `body` on the calling thread.
+  @inlinable
   func run(_ value: Value, forKey key: Key, as handle: LastOutRun? = nil, _ body: () throws -> Void) {
     started(key)
     var failure: (any Error)?
     do { try body() } catch { failure = error }
     ended(key, value, error: failure)
-    handle?.end(.ending(failure, isCancelled: false))
+    handle?.end(failure)
   }
 }
 
 extension RunReport where Value == LastOutTask {
   /// Runs the closure of a task.
+  @inlinable
   func run(_ task: LastOutTask, forKey key: Key) {
     switch task.body {
     case .plain(let body): run(task, forKey: key, as: task.run, body)
