@@ -32,7 +32,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
 
   @inlinable
   init(policy: Policy) {
-    core = LastOutCore(policy: policy)
+    core = LastOutCore(policy: policy, capacity: 4)
   }
 
   // MARK: Changes

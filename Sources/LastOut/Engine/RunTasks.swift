@@ -10,19 +10,32 @@ enum RunTasks {
   /// The task prefers the executor of its engine, so a blocked thread of Swift's own pool does not
   /// delay it.
   ///
-  /// - Parameter isolation: The actor that the body needs; `nil` for none.
+  /// - Parameters:
+  ///   - isolation: The actor that the body needs; `nil` for none.
+  ///   - carried: The task, if it was made before.
   static func begin(
     _ handle: LastOutRun?,
     isolation: (any Actor)?,
+    _ carried: CarriedOperation?,
     _ body: @escaping @Sendable () async -> Void
   ) {
     let isMain = isolation.map { $0 === MainActor.shared } ?? false
     let (end, plan) = RunMark.beginTask(TaskNeeds(handle: handle, isMain: isMain, mainJob: nil))
-    let task = Task.detached(executorPreference: plan.executor, priority: plan.priority) {
+    let run: @Sendable () async -> Void = {
       await AsyncRunMark.during(end, body)
       end()
     }
-    end.engine.own(task, of: end.key, number: plan.number)
+    if let carried {
+      end.engine.own(carried.task, of: end.key, number: plan.number)
+      carried.carrier.start(on: plan.executor, run)
+    } else {
+      let task = Task.detached(
+        executorPreference: plan.executor,
+        priority: plan.priority,
+        operation: run
+      )
+      end.engine.own(task, of: end.key, number: plan.number)
+    }
     if plan.mayCloseCircle { WaitGraph.refuseCircles() }
   }
 

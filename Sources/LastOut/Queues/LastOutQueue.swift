@@ -90,12 +90,12 @@ extension LastOutValueQueue where Value == LastOutTask {
     onStart: (@Sendable @isolated(any) () async throws -> Void)? = nil,
     task: @escaping @Sendable @isolated(any) () async throws -> Void
   ) -> LastOutRun {
-    guard let onStart else { return add(.asynchronous(task), forKey: key, delay: delay) }
+    guard let onStart else { return add(asynchronous(task), forKey: key, delay: delay) }
     let body: LastOutTask.Operation = {
       try await onStart()
       try await task()
     }
-    return add(.asynchronous(body), forKey: key, delay: delay)
+    return add(asynchronous(body), forKey: key, delay: delay)
   }
 
   /// Makes a task that runs on the main actor the pending task of a key.
@@ -120,6 +120,17 @@ extension LastOutValueQueue where Value == LastOutTask {
       try task()
     }
     return add(.main(body), forKey: key, delay: delay)
+  }
+
+  /// An asynchronous closure; it has the task-local values of the current task, if there is one.
+  @inlinable
+  func asynchronous(_ task: @escaping LastOutTask.Operation) -> LastOutTask.Body {
+    TaskCarrier.isNeeded ? carried(task) : .asynchronous(task)
+  }
+
+  @usableFromInline
+  func carried(_ task: @escaping LastOutTask.Operation) -> LastOutTask.Body {
+    .carried(CarriedOperation(task, priority: executor?.place.priority))
   }
 
   @inlinable

@@ -5,12 +5,13 @@
 public struct LastOutTask: Sendable {
   @usableFromInline typealias Operation = @Sendable @isolated(any) () async throws -> Void
 
-  /// The three kinds of closure.
+  /// The kinds of closures.
   @usableFromInline
   enum Body: Sendable {
     case plain(@Sendable () throws -> Void)
     case main(@Sendable @MainActor () throws -> Void)
     case asynchronous(Operation)
+    case carried(CarriedOperation)
   }
 
   @usableFromInline var body: Body

@@ -29,7 +29,7 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
 
   private let policy: Policy
   private let clock: any Clock<Duration>
-  private let executor: LastOutExecutor?
+  let executor: LastOutExecutor?
   private let perform: Perform
   /// Whether pending values outlive the queue.
   private let keepsPending: Bool

@@ -44,9 +44,10 @@ struct RunReport<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     forKey key: Key,
     as handle: LastOutRun? = nil,
     isolation: (any Actor)?,
+    carried: CarriedOperation? = nil,
     _ body: @escaping @Sendable () async throws -> Void
   ) {
-    RunTasks.begin(handle, isolation: isolation) {
+    RunTasks.begin(handle, isolation: isolation, carried) {
       started(key)
       var failure: (any Error)?
       do { try await body() } catch { failure = error }
@@ -81,6 +82,14 @@ struct RunReport<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 }
 
 extension RunReport where Value == LastOutTask {
+  @usableFromInline
+  func run(_ task: LastOutTask, forKey key: Key, _ carried: CarriedOperation) {
+    let body = carried.operation
+    runTask(task, forKey: key, as: task.run, isolation: body.isolation, carried: carried) {
+      try await body()
+    }
+  }
+
   /// Runs the closure of a task.
   @inlinable
   func run(_ task: LastOutTask, forKey key: Key) {
@@ -89,6 +98,7 @@ extension RunReport where Value == LastOutTask {
     case .main(let body): runOnMain(task, forKey: key, as: task.run, body)
     case .asynchronous(let body):
       runTask(task, forKey: key, as: task.run, isolation: body.isolation) { try await body() }
+    case .carried(let carried): run(task, forKey: key, carried)
     }
   }
 }

@@ -57,7 +57,7 @@ public struct Debounce: Sendable {
   public func callAsFunction(
     _ task: @escaping @Sendable @isolated(any) () async throws -> Void
   ) -> LastOutRun {
-    add(.asynchronous(task))
+    add(LastOutTask.Body(asynchronous: task))
   }
 
   /// Makes a task that runs on the main actor the pending task.

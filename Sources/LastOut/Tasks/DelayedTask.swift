@@ -37,7 +37,7 @@ public final class DelayedTask: Sendable {
     clock: any Clock<Duration> = SuspendingClock(),
     task: @escaping @Sendable @isolated(any) () async throws -> Void
   ) {
-    self.init(.asynchronous(task), after: delay, clock: clock)
+    self.init(LastOutTask.Body(asynchronous: task), after: delay, clock: clock)
   }
 
   /// Schedules a task to run on the main actor.
