@@ -42,21 +42,20 @@ extension QueueEngine: RunOwner where Value == LastOutTask {
 
   /// Makes a closure the pending task of `key`; returns its run, and whether it replaced another.
   ///
-  /// A run that no caller has is used again, so a change of a pending task
+  /// `body` becomes the replaced closure. A run that no caller has is used again, so a change of a pending task
   /// allocates nothing.
   @inlinable
   func enqueue(
-    _ body: consuming LastOutTask.Body,
+    _ body: inout LastOutTask.Body,
     for key: Key,
     delay: Duration?
   ) -> (run: LastOutRun, hasReplaced: Bool) {
     let now = self.now
-    var body = body
     // Captured variables, because a tuple that leaves the closure would be copied.
     var work: Work?
     var run: LastOutRun?
     var hasReplaced = true
-    let replaced = state.withLock { state -> LastOutTask? in
+    let dropped = state.withLock { state -> LastOutTask? in
       let index = state.intern(key)
       let isRenewed =
         delay == nil
@@ -70,14 +69,14 @@ extension QueueEngine: RunOwner where Value == LastOutTask {
       let new = LastOutRun(owner: self, key: index)
       run = new
       let task = LastOutTask(body: body, run: new)
-      let replaced = state.change(index, to: task, delay, at: now, place: place, &work)
+      let dropped = state.change(index, to: task, delay, at: now, place: place, &work)
       // A policy can drop the new task instead of an old one.
-      hasReplaced = replaced.map { $0.run !== new } ?? false
-      if let replaced { state.drop(replaced, of: index, &work) }
-      return replaced
+      hasReplaced = dropped.map { $0.run !== new } ?? false
+      if let dropped { state.end(dropped, of: index, &work) }
+      return dropped
     }
     if let work { act(on: work) }
-    withExtendedLifetime(replaced) {}
+    withExtendedLifetime(dropped) {}
     guard let run else { preconditionFailure("An enqueue has no run.") }
     return (run, hasReplaced)
   }
@@ -86,7 +85,7 @@ extension QueueEngine: RunOwner where Value == LastOutTask {
 extension EngineState where Value == LastOutTask {
   /// Records that a task was replaced, or that its policy drops it.
   @usableFromInline
-  mutating func drop(_ task: LastOutTask, of key: KeyIndex, _ work: inout Work?) {
+  mutating func end(_ task: LastOutTask, of key: KeyIndex, _ work: inout Work?) {
     task.run.end(.dropped)
     guard !outcomeWaits.isEmpty else { return }
     var more = work ?? Work()

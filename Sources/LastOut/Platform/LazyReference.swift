@@ -25,12 +25,11 @@ public import Synchronization
     }
   }
 
-  /// Calls `body` with the object, without retaining it; `nil` until one was set.
+  /// The object, which lives as long as this reference; `nil` until one was set.
+  @unsafe
   @inlinable
   @inline(__always)
-  func withObject<Result>(_ body: (Object) -> Result) -> Result? {
-    unsafe storage.load(ordering: .acquiring)?._withUnsafeGuaranteedRef { body($0) }
-  }
+  var unretained: Unmanaged<Object>? { unsafe storage.load(ordering: .acquiring) }
 
   /// Sets the object if there is none; returns the one that is set.
   @inlinable

@@ -134,10 +134,11 @@ extension LastOutValueQueue where Value == LastOutTask {
   }
 
   @inlinable
-  func add(_ body: consuming LastOutTask.Body, forKey key: Key, delay: Duration?) -> LastOutRun {
-    let body = body
+  @inline(__always)
+  func add(_ body: LastOutTask.Body, forKey key: Key, delay: Duration?) -> LastOutRun {
+    var body = body
     log?(.enqueued(key))
-    let (run, hasReplaced) = withEngine { $0.enqueue(body, for: key, delay: delay) }
+    let (run, hasReplaced) = withEngine { $0.enqueue(&body, for: key, delay: delay) }
     if hasReplaced { log?(.replaced(key)) }
     return run
   }

@@ -61,12 +61,14 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   @inline(__always)
   func withEngine<Result>(_ body: (QueueEngine<Key, Value>) -> Result) -> Result {
     // Retaining an object that has weak references is slow.
-    lazyEngine.withObject(body) ?? body(makeEngine())
+    let engine = unsafe lazyEngine.unretained ?? makeEngine()
+    return unsafe engine._withUnsafeGuaranteedRef { body($0) }
   }
 
+  @unsafe
   @usableFromInline
   @inline(never)
-  func makeEngine() -> QueueEngine<Key, Value> {
+  func makeEngine() -> Unmanaged<QueueEngine<Key, Value>> {
     var onCancel: (@Sendable (Key) -> Void)?
     if let log { onCancel = { log(.cancelled($0)) } }
     let engine = QueueEngine(
@@ -76,7 +78,7 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
       onCancel: onCancel,
       perform: perform
     )
-    return lazyEngine.setIfNil(engine)
+    return unsafe Unmanaged.passUnretained(lazyEngine.setIfNil(engine))
   }
 
   // MARK: Handlers

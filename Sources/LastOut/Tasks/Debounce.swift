@@ -85,6 +85,7 @@ public struct Debounce: Sendable {
   public var isPending: Bool { queue.isPending(forKey: Self.key) }
 
   private func add(_ body: LastOutTask.Body) -> LastOutRun {
-    queue.withEngine { $0.enqueue(body, for: Self.key, delay: nil).run }
+    var body = body
+    return queue.withEngine { $0.enqueue(&body, for: Self.key, delay: nil).run }
   }
 }

@@ -58,7 +58,8 @@ public final class DelayedTask: Sendable {
   private init(_ body: LastOutTask.Body, after delay: Duration, clock: any Clock<Duration>) {
     engine = .tasks(on: clock)
     key = TaskEngine.newKey()
-    run = engine.enqueue(body, for: key, delay: delay).run
+    var body = body
+    run = engine.enqueue(&body, for: key, delay: delay).run
   }
 
   /// How the task ended; suspends until then.
