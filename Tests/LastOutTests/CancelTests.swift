@@ -7,7 +7,7 @@ import Testing
 
 /// Cancelling a task by its run, its key, or with all others.
 @Suite struct CancelTests {
-  private let clock = TestClock()
+  private let clock = LastOutTestClock()
   private let log = Log()
 
   private func queue() -> LastOutQueue {

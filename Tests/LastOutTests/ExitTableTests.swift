@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test func `on a test clock a flush waits for its tasks until one sleeps`() async {
-    let clock = TestClock()
+    let clock = LastOutTestClock()
     let queue = clock.queue()
     queue.enqueue(forKey: "a") { [log] in
       await Task.yield()

@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test func `names of keys that were used once are given back`() {
-    let clock = TestClock()
+    let clock = LastOutTestClock()
     let queue = clock.queue(policy: Policy(delay: .zero))
     let values = LastOutValueQueue<Int, Int>(policy: Policy(delay: .zero), clock: clock) {
       _,
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test func `a key with a policy of its own keeps its name and its policy`() {
-    let clock = TestClock()
+    let clock = LastOutTestClock()
     let log = Log()
     let queue = clock.queue(policy: Policy(delay: .zero))
     queue.setPolicy(Policy(delay: .seconds(5)), forKey: "own")

@@ -12,7 +12,7 @@ import Testing
     let number: Int
   }
 
-  private let clock = TestClock()
+  private let clock = LastOutTestClock()
   private let log = Log()
 
   @Test func `the handler receives the newest value, its key and information about the run`() {

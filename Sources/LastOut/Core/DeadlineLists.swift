@@ -3,6 +3,7 @@
 
 /// The lists of the first distinct durations, by number.
 @usableFromInline
+@frozen
 struct DeadlineLists: ~Copyable {
   @usableFromInline var lists = Buffer<DeadlineList>(capacity: 2)
 

@@ -7,6 +7,7 @@
 /// up a known name of up to 31 bytes touches two cache lines, one of the cells and one of the
 /// records: it costs one hash, about one probe and one comparison, and does not allocate.
 @usableFromInline
+@frozen
 package struct KeyTable: ~Copyable {
   /// Zero, or the index plus one of a name in the bits of the mask, with bits of its hash above them.
   ///
@@ -53,7 +54,8 @@ package struct KeyTable: ~Copyable {
   @inlinable
   @inline(__always)
   package mutating func intern(_ name: Span<UInt8>) -> KeyIndex {
-    find(name) ?? add(name)
+    // The name outlives this call.
+    unsafe find(name) ?? add(bytes: name.withUnsafeBufferPointer { unsafe $0 })
   }
 
   /// The index of `name`, which is added if it is new.
@@ -61,7 +63,7 @@ package struct KeyTable: ~Copyable {
   package mutating func intern(_ name: String) -> KeyIndex {
     if let known = find(name) { return known }
     var name = name
-    return name.withUTF8 { unsafe add(Span(_unsafeElements: $0)) }
+    return name.withUTF8 { unsafe add(bytes: $0) }
   }
 
   /// The index of `name`, if it is interned.
@@ -167,15 +169,15 @@ package struct KeyTable: ~Copyable {
 
   /// Adds a new name.
   @usableFromInline
-  mutating func add(_ name: Span<UInt8>) -> KeyIndex {
+  mutating func add(bytes name: UnsafeBufferPointer<UInt8>) -> KeyIndex {
     let index = firstFree >= 0 ? firstFree : records.count
     precondition(index < Int(Int32.max), "More than 2^31 names were interned.")
     let record: NameRecord
     if name.count <= NameRecord.longest {
-      record = NameRecord(name)
+      record = unsafe NameRecord(name)
     } else {
       record = NameRecord(start: arena.count, count: name.count)
-      for place in name.indices { arena.append(name[place]) }
+      for place in 0..<name.count { arena.append(unsafe name[place]) }
     }
     if index < records.count { reuse(index, for: record) } else { records.append(record) }
     if Self.isFull(count: count, size: cells.count) {
@@ -199,6 +201,7 @@ package struct KeyTable: ~Copyable {
 
 /// A key's dense number, which the queue uses instead of the name.
 @usableFromInline
+@frozen
 package struct KeyIndex: Hashable, Sendable {
   /// The number, from zero.
   @usableFromInline

@@ -3,6 +3,7 @@
 
 /// The rule of every distinct policy, by number; the first is the default.
 @usableFromInline
+@frozen
 struct RuleTable: ~Copyable {
   @usableFromInline var rules = Buffer<Rule>(capacity: 1)
   @usableFromInline var numbers: [Policy: Int32] = [:]

@@ -3,6 +3,7 @@
 
 /// The phase of a slot, which determines the list that the slot is in.
 @usableFromInline
+@frozen
 enum Phase: UInt8 {
   /// In the free list; no key owns the slot.
   case free
@@ -25,6 +26,7 @@ enum Phase: UInt8 {
 /// The order of the fields packs a slot with a pointer-sized value into 48 bytes. Fields that only
 /// some slots need are in ``SlotExtras``.
 @usableFromInline
+@frozen
 struct Slot<Value> {
   /// The pending value.
   @usableFromInline var value: Value?
@@ -84,6 +86,7 @@ struct Slot<Value> {
 
 /// Fields for slots whose key has a `maxWait`, leads, is in the heap, or is flushed while it runs.
 @usableFromInline
+@frozen
 struct SlotExtras {
   /// The neighbours in a `maxWait` list.
   @usableFromInline var next: Int32 = -1
@@ -96,6 +99,7 @@ struct SlotExtras {
 
 /// The start of a slot's last run and the end of its interval.
 @usableFromInline
+@frozen
 struct Spacing {
   @usableFromInline var start: UInt64
   @usableFromInline var end: UInt64

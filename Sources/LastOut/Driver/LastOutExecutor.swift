@@ -80,6 +80,7 @@ public struct LastOutExecutor: Sendable {
 
 /// Where the values of an engine run.
 @usableFromInline
+@frozen
 package enum TaskPlace: Sendable {
   /// On the thread that finds them due or adds them; with an `exact` clock, none is ever late.
   case here(exact: Bool)

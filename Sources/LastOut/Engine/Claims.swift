@@ -6,6 +6,7 @@
 /// A sparse set: adding and removing take constant time and hash nothing. Places of keys that are
 /// not claimed are stale, so that nothing is cleared.
 @usableFromInline
+@frozen
 struct Claims<Value> {
   @usableFromInline typealias Run = LastOutCore<Value>.Run
 

@@ -3,6 +3,7 @@
 
 /// The state that an engine's lock protects.
 @usableFromInline
+@frozen
 struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   @usableFromInline typealias Run = LastOutCore<Value>.Run
   @usableFromInline typealias Work = EngineWork<Value>
@@ -202,6 +203,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
 
 /// Actions that are decided under an engine's lock and performed after it.
 @usableFromInline
+@frozen
 struct EngineWork<Value: Sendable>: Sendable {
   /// Values to run on the calling thread.
   @usableFromInline var runs: [LastOutCore<Value>.Run] = []

@@ -5,6 +5,7 @@
 ///
 /// Strings are stored in a ``KeyTable``, which looks up a known name without allocating.
 @usableFromInline
+@frozen
 struct KeyNames<Key: Hashable & Sendable>: ~Copyable {
   @usableFromInline var texts = KeyTable(capacity: 4)
   @usableFromInline var numbers: [Key: KeyIndex] = [:]

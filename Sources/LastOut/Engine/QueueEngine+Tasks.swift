@@ -34,10 +34,7 @@ extension QueueEngine: RunOwner where Value == LastOutTask {
       if let name { onCancel?(name) }
       return .cancelled
     }
-    switch run.result {
-    case .dropped, .cancelled: return .nothing
-    case .completed, .failed, nil: return .alreadyStarted
-    }
+    return run.isDropped ? .nothing : .alreadyStarted
   }
 
   /// Makes a closure the pending task of `key`; returns its run, and whether it replaced another.

@@ -45,7 +45,6 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     time.attach(self)
   }
 
-  @inlinable
   deinit {
     time.stop()
   }

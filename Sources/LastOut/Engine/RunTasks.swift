@@ -50,6 +50,7 @@ enum RunTasks {
 
 /// What a run that outlives its call needs.
 @usableFromInline
+@frozen
 package struct TaskNeeds: Sendable {
   /// The run, if it belongs to a task of a queue.
   let handle: LastOutRun?
@@ -82,6 +83,7 @@ package final class MainJob: Sendable {
 
 /// How an engine runs a task.
 @usableFromInline
+@frozen
 package struct TaskPlan: Sendable {
   /// Distinguishes the task from later ones of its key.
   let number: Int
@@ -93,6 +95,7 @@ package struct TaskPlan: Sendable {
 
 /// The rest of a run that outlived its call.
 @usableFromInline
+@frozen
 struct RunTask: Sendable {
   let number: Int
   let needs: TaskNeeds

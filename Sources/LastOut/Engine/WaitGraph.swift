@@ -3,6 +3,7 @@
 
 /// What a blocked caller holds, and what a run needs to end.
 @usableFromInline
+@frozen
 package enum WaitNode: Hashable, Sendable {
   /// A run of a key.
   case run(ObjectIdentifier, KeyIndex)

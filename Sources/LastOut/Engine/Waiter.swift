@@ -70,6 +70,7 @@ package final class Waiter: Sendable {
 
 /// Whether a flush waits for a run that becomes a task.
 @usableFromInline
+@frozen
 package enum Awaited: Sendable {
   case no
   /// It waits, and makes a waiter with the first such run.
@@ -84,6 +85,7 @@ package enum Awaited: Sendable {
 
 /// What a waiter waits for.
 @usableFromInline
+@frozen
 struct Wait<Key: Sendable>: Sendable {
   let waiter: Waiter
   /// For each awaited key, whether its pending value is awaited after its run.

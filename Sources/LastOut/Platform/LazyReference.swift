@@ -7,6 +7,7 @@ public import Synchronization
 ///
 /// Unlike `AtomicLazyReference`, it is inlined: reading it costs a load and a retain.
 @usableFromInline
+@frozen
 @safe struct LazyReference<Object: AnyObject & Sendable>: ~Copyable, Sendable {
   /// Owns one retain of its object.
   @usableFromInline let storage = unsafe Atomic<Unmanaged<Object>?>(nil)

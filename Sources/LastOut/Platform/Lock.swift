@@ -9,6 +9,7 @@ public import Synchronization
 /// visible to the thread sanitizer on Linux.
 // The pointer never changes, and its memory is only accessed while the lock is held.
 @usableFromInline
+@frozen
 @safe struct Lock<State: ~Copyable>: ~Copyable, @unchecked Sendable {
   /// 0 while unlocked, 1 while locked, 2 while threads may wait.
   @usableFromInline let word = Atomic<UInt32>(0)
@@ -34,6 +35,8 @@ public import Synchronization
       waitForLock()
     }
     defer { if word.exchange(0, ordering: .releasing) == 2 { wakeOthers() } }
+    // The thread sanitizer takes an access through the property for one to the property.
+    let state = unsafe state
     return unsafe body(&state.pointee)
   }
 

@@ -6,7 +6,7 @@
 package final class Locked<State: ~Copyable>: Sendable {
   @usableFromInline let lock: Lock<State>
 
-  @inlinable
+  @usableFromInline
   package init(_ state: consuming sending State) {
     lock = Lock(state)
   }

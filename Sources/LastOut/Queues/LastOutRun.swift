@@ -48,6 +48,9 @@ public final class LastOutRun: Sendable {
   @discardableResult
   public func cancel() -> CancelOutcome { owner.cancel(self, of: key) }
 
+  /// Whether the task never ran and never will.
+  var isDropped: Bool { ending.object.map { !$0.hasStarted } ?? false }
+
   /// How the task ended; `nil` until then.
   var result: Outcome? { ending.object?.outcome }
 
@@ -64,24 +67,28 @@ public final class LastOutRun: Sendable {
 @usableFromInline
 final class RunEnding: Sendable {
   static let completed = RunEnding(.completed)
-  @usableFromInline static let dropped = RunEnding(.dropped)
-  @usableFromInline static let cancelled = RunEnding(.cancelled)
+  @usableFromInline static let dropped = RunEnding(.dropped, hasStarted: false)
+  @usableFromInline static let cancelled = RunEnding(.cancelled, hasStarted: false)
 
   let outcome: LastOutRun.Outcome
+  /// Whether the task had started.
+  let hasStarted: Bool
 
-  private init(_ outcome: LastOutRun.Outcome) {
+  private init(_ outcome: LastOutRun.Outcome, hasStarted: Bool = true) {
     self.outcome = outcome
+    self.hasStarted = hasStarted
   }
 
   /// The end of a task that returned or threw.
   static func ending(_ failure: (any Error)?, isCancelled: Bool) -> RunEnding {
     guard let failure else { return completed }
-    return isCancelled && failure is CancellationError ? cancelled : RunEnding(.failed(failure))
+    return RunEnding(isCancelled && failure is CancellationError ? .cancelled : .failed(failure))
   }
 }
 
 /// A caller that waits for the outcome of a task.
 @usableFromInline
+@frozen
 struct OutcomeWait: Sendable {
   let run: LastOutRun
   let continuation: CheckedContinuation<LastOutRun.Outcome, Never>

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A closure that waits in a ``LastOutQueue``.
+@frozen
 public struct LastOutTask: Sendable {
   @usableFromInline typealias Operation = @Sendable @isolated(any) () async throws -> Void
 
   /// The kinds of closures.
   @usableFromInline
+  @frozen
   enum Body: Sendable {
     case plain(@Sendable () throws -> Void)
     case main(@Sendable @MainActor () throws -> Void)

@@ -299,7 +299,12 @@ public struct LastOutRunInfo: Hashable, Sendable {
 
   @inlinable
   init<Value>(_ run: LastOutCore<Value>.Run, startedAt now: Moment) {
-    collapsed = run.collapsed
-    lateness = max(.zero, run.due.duration(to: now))
+    self.init(collapsed: run.collapsed, lateness: max(.zero, run.due.duration(to: now)))
+  }
+
+  @usableFromInline
+  init(collapsed: Int, lateness: Duration) {
+    self.collapsed = collapsed
+    self.lateness = lateness
   }
 }

@@ -3,6 +3,7 @@
 
 /// Runs a value in one of three ways, and reports its start, its end and its error.
 @usableFromInline
+@frozen
 struct RunReport<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   @usableFromInline let onError: (@Sendable (Key, Value, any Error) -> Void)?
   @usableFromInline let log: (@Sendable (LastOutEvent<Key>) -> Void)?

@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test func `a task under test sleeps`() async {
-    let clock = TestClock()
+    let clock = LastOutTestClock()
     let queue = LastOutQueue(clock: clock)
     let run = queue.enqueue(forKey: "lamp", delay: .zero) {
       try await clock.sleep(for: .seconds(5))
