@@ -36,7 +36,8 @@ import Testing
     }
   }
 
-  @Test func `a queue or a debounced function that was never used needs less than 600 bytes`() async {
+  @Test func `a queue or a debounced function that was never used needs less than 600 bytes`() async
+  {
     await #expect(processExitsWith: .success) {
       var queues: [LastOutQueue] = []
       var functions: [Debounce] = []

@@ -230,7 +230,8 @@ import Testing
     #expect(log.lines == ["true", "true", "true"])
   }
 
-  @Test func `a task runs on the executor of its queue, and an actor's method on the actor`() async {
+  @Test func `a task runs on the executor of its queue, and an actor's method on the actor`() async
+  {
     let executor = CountingExecutor()
     let queue = LastOutQueue(
       policy: Policy(delay: .seconds(3600)),

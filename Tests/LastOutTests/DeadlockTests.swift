@@ -41,8 +41,7 @@ import Testing
   }
 
   @Test @MainActor
-  func `on the main thread a flush does not wait for tasks on the executor of the main actor`() async
-  {
+  func `on the main thread a flush does not wait for tasks on the main actor's executor`() async {
     let queue = LastOutQueue(policy: Self.longDelay, executor: .mainActor)
     queue.enqueue(forKey: "a") { [log] in
       await Task.yield()
@@ -120,10 +119,12 @@ import Testing
       }
       precondition(late.withLock { $0.count } == 1)
     }
-    #expect(Self.text(result).contains("a flush would wait for itself, and does not wait for \"task"))
+    let text = Self.text(result)
+    #expect(text.contains("a flush would wait for itself, and does not wait for \"task"))
   }
 
-  @Test func `asynchronous tasks that drain each other's queues do not wait for each other`() async {
+  @Test func `asynchronous tasks that drain each other's queues do not wait for each other`() async
+  {
     let queues = [LastOutQueue(policy: Self.longDelay), LastOutQueue(policy: Self.longDelay)]
     let started = [Gate(), Gate()]
     for number in [0, 1] {

@@ -165,7 +165,8 @@ enum TaskForm: CaseIterable {
     }
     switch self {
     case .plain: return Sender(LastOutQueue(policy: policy), plain)
-    case .oneThread: return Sender(LastOutQueue(policy: policy, executor: .threads(limit: 1)), plain)
+    case .oneThread:
+      return Sender(LastOutQueue(policy: policy, executor: .threads(limit: 1)), plain)
     case .asynchronous: return Sender(LastOutQueue(policy: policy), asynchronous)
     case .main: return Sender(LastOutQueue(policy: policy), onMain: onMain)
     case .mainAsynchronous:

@@ -73,7 +73,11 @@ import Testing
         owner.withLock { $0 }?.enqueue(value, forKey: key, delay: .seconds(1))
       },
       handler: { [log] _, value, _ in
-        if failures.withLock({ $0 += 1; return $0 }) < 3 { throw Broken() }
+        if failures.withLock({
+          $0 += 1; return $0
+        }) < 3 {
+          throw Broken()
+        }
         log("\(value)")
       }
     )

@@ -12,7 +12,8 @@ extension QueueEngine {
       let isRunning = state.core.isRunning(key) && state.claims[key] == nil
       let dropped = state.drop(key, as: .cancelled, at: now, into: &work)
       state.complete(&work, at: now, place: place)
-      let outcome = dropped != nil ? CancelOutcome.cancelled : isRunning ? .alreadyStarted : .nothing
+      let outcome: CancelOutcome =
+        dropped != nil ? .cancelled : isRunning ? .alreadyStarted : .nothing
       return (dropped, outcome, state.tasks[key]?.cancel(), work)
     }
     act(on: work)
@@ -59,8 +60,9 @@ extension QueueEngine {
         }
         // A flush removes its claims quickly: they are dropped with the first group.
         for key in start == 0 ? state.claims.keys : [] {
-          guard let value = state.dropClaim(of: key, as: ending, at: now, into: &work) else { continue }
-          dropped.append((key, value))
+          if let value = state.dropClaim(of: key, as: ending, at: now, into: &work) {
+            dropped.append((key, value))
+          }
         }
         let names = needsNames ? dropped.map { state.names.key(of: $0.0) } : []
         let isLast = Int(end) >= state.core.slotCount

@@ -211,8 +211,11 @@ extension QueueEngine {
 
   /// Blocks the thread until a wait is over.
   ///
-  /// - Parameter sleeps: How often tasks had slept on the clock when the flush began; on a test clock
-  ///   the wait ends when one more does, because only the caller may be able to wake it.
+  /// - Parameters:
+  ///   - waiter: What to wait for.
+  ///   - deadline: When to give up; `nil` for never.
+  ///   - sleeps: How often tasks had slept on the clock when the flush began. On a test clock the wait
+  ///     ends when one more does, because only the caller may be able to wake it.
   /// - Returns: The keys whose values have not run, and whether one was dropped.
   @usableFromInline
   func block(

@@ -11,8 +11,10 @@ enum RunTasks {
   /// delay it.
   ///
   /// - Parameters:
+  ///   - handle: The run of a queue's task; `nil` for the run of a value.
   ///   - isolation: The actor that the body needs; `nil` for none.
   ///   - carried: The task, if it was made before.
+  ///   - body: What is left of the run.
   static func begin(
     _ handle: LastOutRun?,
     isolation: (any Actor)?,

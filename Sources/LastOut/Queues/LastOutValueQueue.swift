@@ -209,7 +209,9 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   ///
   /// A dropped value is freed before this method returns.
   @discardableResult
-  public func cancel(forKey key: Key) -> CancelOutcome { lazyEngine.object?.cancel(key) ?? .nothing }
+  public func cancel(forKey key: Key) -> CancelOutcome {
+    lazyEngine.object?.cancel(key) ?? .nothing
+  }
 
   /// Drops all pending values and cancels asynchronous runs in flight.
   ///

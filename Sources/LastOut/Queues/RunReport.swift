@@ -73,7 +73,8 @@ struct RunReport<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
   /// Runs `body` on the calling thread.
   @inlinable
-  func run(_ value: Value, forKey key: Key, as handle: LastOutRun? = nil, _ body: () throws -> Void) {
+  func run(_ value: Value, forKey key: Key, as handle: LastOutRun? = nil, _ body: () throws -> Void)
+  {
     started(key)
     var failure: (any Error)?
     do { try body() } catch { failure = error }
