@@ -274,7 +274,7 @@ struct Sender: Sendable {
   private func blockingExit(_ exit: ExitTableTests.Exit) -> [String] {
     switch exit {
     case .flush: ["a", "b"].filter { flush($0) != .ran }
-    case .flushAllWithTimeout: flushAll(.seconds(60))
+    case .flushAllWithTimeout: flushAll(.seconds(3600))
     case .executePendingTasks: executePendingTasks()
     case .flushAll, .drain: flushAll(nil)
     }
