@@ -97,6 +97,22 @@ import Testing
     #expect(log.lines == ["b", "[] markedDue", "c", "[]", "second"])
   }
 
+  @Test func `an asynchronous task that flushes does not keep the thread of what it waits for`() {
+    let queue = LastOutQueue(policy: Self.longDelay, executor: .threads(limit: 1))
+    let done = DispatchSemaphore(value: 0)
+    queue.enqueue(forKey: "a", delay: .zero) { [log] in
+      await Task.yield()
+      queue.enqueue(forKey: "b") {
+        try await Task.sleep(for: .milliseconds(5))
+        log("b")
+      }
+      log("\(queue.flushAll())")
+      done.signal()
+    }
+    #expect(done.wait(timeout: Self.patience) == .success)
+    #expect(log.lines == ["b", "[]"])
+  }
+
   @Test func `two queues whose tasks flush each other do not wait for each other`() async {
     let result = await #expect(
       processExitsWith: .success,

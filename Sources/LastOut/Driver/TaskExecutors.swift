@@ -14,6 +14,13 @@ final class PoolExecutor: TaskExecutor, PoolWork {
     /// The number of threads that run jobs or are about to.
     var busy = 0
 
+    /// Counts one more thread, unless there are enough.
+    mutating func claimThread(_ limit: Int) -> Bool {
+      guard busy < limit else { return false }
+      busy += 1
+      return true
+    }
+
     mutating func next() -> UnownedJob? {
       guard head < jobs.count else {
         busy -= 1
@@ -29,6 +36,9 @@ final class PoolExecutor: TaskExecutor, PoolWork {
     }
   }
 
+  /// The executor that the calling thread belongs to.
+  private static let current = ThreadValue<PoolExecutor>()
+
   private let pool: ThreadPool
   private let limit: Int
   private let state = Locked(State())
@@ -42,17 +52,29 @@ final class PoolExecutor: TaskExecutor, PoolWork {
     let job = UnownedJob(job)
     let needsThread = state.withLock { state in
       state.jobs.append(job)
-      guard state.busy < limit else { return false }
-      state.busy += 1
-      return true
+      return state.claimThread(limit)
     }
     if needsThread { pool.submit(self) }
   }
 
   func work() {
-    while let job = state.withLock({ $0.next() }) {
-      unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+    Self.current.withValue(self) {
+      while let job = state.withLock({ $0.next() }) {
+        unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+      }
     }
+  }
+
+  /// Calls `body`, which blocks the thread; a thread of an executor is replaced meanwhile.
+  static func blocking(_ body: () -> Void) {
+    guard let executor = current.value else { return body() }
+    let needsThread = executor.state.withLock { state in
+      state.busy -= 1
+      return state.head < state.jobs.count && state.claimThread(executor.limit)
+    }
+    if needsThread { executor.pool.submit(executor) }
+    body()
+    executor.state.withLock { $0.busy += 1 }
   }
 }
 

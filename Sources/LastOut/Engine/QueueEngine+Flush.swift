@@ -234,12 +234,14 @@ extension QueueEngine {
     if isOnMain { held.append(.main) }
     if case .elsewhere(let executor) = place, executor.isCurrent() { held.append(executor.node) }
     WaitGraph.enter(waiter, of: self, holding: held)
-    if case .here = place {
-      while time.sleeps == sleeps {
-        if waiter.wait(until: MonotonicTime.now.advanced(by: .milliseconds(1))) { break }
+    PoolExecutor.blocking {
+      if case .here = place {
+        while time.sleeps == sleeps {
+          if waiter.wait(until: MonotonicTime.now.advanced(by: .milliseconds(1))) { break }
+        }
+      } else {
+        _ = waiter.wait(until: deadline)
       }
-    } else {
-      _ = waiter.wait(until: deadline)
     }
     WaitGraph.leave(waiter)
     return state.withLock { $0.endWait(waiter) }
