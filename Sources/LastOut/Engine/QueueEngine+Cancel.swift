@@ -41,7 +41,9 @@ extension QueueEngine {
 
   /// Drops all pending values, because the queue is released.
   @inlinable
-  func close() { _ = dropAll(as: .dropped, nil) }
+  func close() {
+    if pendingCount > 0 { _ = dropAll(as: .dropped, nil) }
+  }
 
   /// Drops pending values in groups, with the lock released in between.
   @inlinable

@@ -158,6 +158,7 @@ extension QueueEngine {
     let (names, work) = state.withLock { state -> ([Key], Work) in
       var work = Work()
       guard let place = state.place(of: waiter) else { return ([], work) }
+      let keys = keys.filter { state.waits[place].keys[$0] != nil }
       let names = keys.map { state.names.key(of: $0) }
       state.waits[place].refused += names
       state.remove(keys, from: place, into: &work)

@@ -111,7 +111,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
 
   // MARK: Queries
 
-  package var pendingCount: Int {
+  @inlinable package var pendingCount: Int {
     state.withLock { $0.core.pendingCount + $0.claims.count }
   }
 

@@ -44,9 +44,9 @@ enum WaitGraph {
   /// Ends the waits that are part of a circle, the newest first.
   static func refuseCircles() {
     // The lock keeps two new waits from overlooking each other.
-    let refusals = waits.withLock { waits -> [String] in
+    let refusals = waits.withLock { waits -> [(Wait, Set<KeyIndex>)] in
       var needs = waits.map { $0.engine.needs(of: $0.waiter) }
-      var refusals: [String] = []
+      var refusals: [(Wait, Set<KeyIndex>)] = []
       for place in waits.indices.reversed() {
         let wait = waits[place]
         let keys = needs[place].filter { _, nodes in
@@ -54,13 +54,15 @@ enum WaitGraph {
         }
         guard !keys.isEmpty else { continue }
         for key in keys.keys { needs[place][key] = nil }
-        refusals.append(wait.engine.refuse(Set(keys.keys), of: wait.waiter))
+        refusals.append((wait, Set(keys.keys)))
       }
       return refusals
     }
-    for keys in refusals {
+    for (wait, keys) in refusals {
+      let names = wait.engine.refuse(keys, of: wait.waiter)
+      if names.isEmpty { continue }
       StandardError.write(
-        "a flush would wait for itself, and does not wait for \(keys): "
+        "a flush would wait for itself, and does not wait for \(names): "
           + "use drain(), and do not wait for a queue from its own tasks"
       )
     }

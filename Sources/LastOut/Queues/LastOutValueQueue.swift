@@ -245,8 +245,9 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   /// to standard error. ``drain()`` waits without blocking a thread. On a test clock a flush waits
   /// only for asynchronous tasks that it started, until one of them sleeps on the clock.
   ///
-  /// - Parameter timeout: How long to wait; `nil` for no limit. A task that blocks longer does not
-  ///   delay the return, except on a test clock or on the thread of the queue's own executor.
+  /// - Parameter timeout: How long to wait; `nil` for no limit. A task that blocks longer delays the
+  ///   return only if it must run on the caller: on a test clock, for the main actor while its thread
+  ///   waits, or on the thread of the queue's own executor.
   /// - Returns: The keys whose values were not handled when the flush returned. These continue.
   @inlinable
   @discardableResult
