@@ -50,7 +50,20 @@ import Testing
     #expect(queue.flushAll() == ["a"])
     #expect(queue.flushAll(timeout: .seconds(3600)) == ["a"])
     await queue.drain()
-    #expect(log.lines == ["a"])
+    queue.enqueue(forKey: "b") { [log] in
+      await Task.yield()
+      log("b")
+    }
+    #expect(queue.flush(forKey: "b") == .markedDue)
+    let task = DelayedTask(after: .seconds(3600)) { @MainActor [log] in
+      await Task.yield()
+      log("c")
+    }
+    #expect(task.runNow())
+    #expect(!task.runNow())
+    await queue.drain()
+    _ = await task.outcome
+    #expect(log.lines.sorted() == ["a", "b", "c"])
   }
 
   @Test func `tasks that flush on all threads of Swift's pool do not wait for each other`() async {

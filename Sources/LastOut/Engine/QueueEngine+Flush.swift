@@ -24,8 +24,8 @@ extension QueueEngine {
       let sleeps = time.sleeps
       var awaited = Awaited.yes
       execute(run, awaited: &awaited)
-      if let waiter = awaited.waiter { _ = block(on: waiter, sleeps: sleeps) }
-      return .ran
+      guard let waiter = awaited.waiter else { return .ran }
+      return block(on: waiter, sleeps: sleeps).late.isEmpty ? .ran : .markedDue
     case .markedDue: return wait(for: waiter, isPending: true)
     case .nothing: return wait(for: waiter, isPending: false)
     }

@@ -79,7 +79,7 @@ public final class DelayedTask: Sendable {
   /// It runs on the calling thread unless it is asynchronous. See
   /// ``LastOutValueQueue/flushAll(timeout:)`` for what this method cannot wait for.
   ///
-  /// - Returns: Whether this call ran it.
+  /// - Returns: Whether this call started it.
   @discardableResult
-  public func runNow() -> Bool { engine.flush(key) == .ran }
+  public func runNow() -> Bool { engine.flush(key) != .nothing }
 }
