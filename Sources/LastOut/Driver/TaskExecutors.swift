@@ -86,6 +86,20 @@ final class MainExecutor: TaskExecutor {
 }
 
 #if canImport(Dispatch)
+  /// Marks a Dispatch queue, to recognize its threads.
+  struct QueueMark: Sendable {
+    static let main = QueueMark(.main)
+
+    private let key = DispatchSpecificKey<Bool>()
+
+    init(_ queue: DispatchQueue) {
+      queue.setSpecific(key: key, value: true)
+    }
+
+    /// Whether the calling thread runs a block of the queue.
+    var isCurrent: Bool { DispatchQueue.getSpecific(key: key) ?? false }
+  }
+
   /// Runs asynchronous tasks on a Dispatch queue.
   final class QueueExecutor: TaskExecutor {
     private let queue: DispatchQueue

@@ -11,20 +11,6 @@
   internal import Android
 #endif
 
-internal import Dispatch
-
-/// Marks a Dispatch queue, to recognize its threads.
-struct QueueMark: Sendable {
-  private let key = DispatchSpecificKey<Bool>()
-
-  init(_ queue: DispatchQueue) {
-    queue.setSpecific(key: key, value: true)
-  }
-
-  /// Whether the calling thread runs a block of the queue.
-  var isCurrent: Bool { DispatchQueue.getSpecific(key: key) ?? false }
-}
-
 /// Starts threads.
 @usableFromInline
 enum Thread {
@@ -46,8 +32,11 @@ enum Thread {
     #if canImport(Darwin)
       return pthread_main_np() != 0
     #else
-      // After `dispatch_main` any thread can serve the main queue.
-      return mainQueue.isCurrent || number.map { $0 == "\(getpid())" } ?? false
+      #if canImport(Dispatch)
+        // After `dispatch_main` any thread can serve the main queue.
+        if QueueMark.main.isCurrent { return true }
+      #endif
+      return number.map { $0 == "\(getpid())" } ?? false
     #endif
   }
 
@@ -133,8 +122,6 @@ enum Thread {
   }
 
   #if !canImport(Darwin)
-    private static let mainQueue = QueueMark(.main)
-
     private static func setNice(_ value: Int32) {
       #if canImport(Glibc)
         setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, value)
