@@ -130,8 +130,9 @@ check-binaries: build ## Check that installed programs are hardened as SECURITY.
 	@.ci/check-binaries .build/installed
 	@.ci/check-docs --installed .build/installed/share/doc/settle
 
-docs: ## Build the documentation of the library; a diagnostic is a failure
+docs: ## Build the documentation of the library; a diagnostic, or an unrecorded change of its interface, is a failure
 	@.ci/docs
+	@.ci/check-library
 
 nightly: install-deps ## Run the long checks, one line each; ARGS="soak crash" for some of them
 	@COUNT="$(COUNT)" ROUNDS="$(ROUNDS)" FOR="$(FOR)" .ci/nightly $(ARGS)

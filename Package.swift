@@ -6,8 +6,9 @@ import PackageDescription
 
 let package = Package(
   name: "settle",
-  // Of the platforms of Apple, those whose standard library has spans of strings.
-  platforms: [.macOS(.v26), .iOS(.v26), .tvOS(.v26), .watchOS(.v26), .visionOS(.v26)],
+  // The first systems with `Synchronization` and task executors, which LastOut uses. The gateway is
+  // for Linux.
+  platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
     .library(name: "LastOut", targets: ["LastOut"]),
     .library(name: "LastOutTesting", targets: ["LastOutTesting"]),

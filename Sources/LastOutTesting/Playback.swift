@@ -7,7 +7,7 @@ internal import LastOut
 struct Playback<Value: Sendable> {
   typealias Player = TimelinePlayer<Value>
 
-  private let clock = TestClock()
+  private let clock = LastOutTestClock()
   private let runs = Locked<[Player.Run]>([])
   private let queue: LastOutValueQueue<String, Value>
 

@@ -12,10 +12,14 @@ final class Sleepers: Sendable {
 
   private struct State: ~Copyable {
     var count = 0
+    /// How often a task has fallen asleep.
+    var total = 0
     var watchers: [Watcher] = []
   }
 
   private let state = Locked(State())
+
+  var total: Int { state.withLock { $0.total } }
 
   func add() -> Sleeper { Sleeper { [self] in change(by: 1) } }
 
@@ -38,6 +42,7 @@ final class Sleepers: Sendable {
   private func change(by difference: Int) {
     let content = state.withLock { state in
       state.count += difference
+      state.total += max(difference, 0)
       let content = state.watchers.filter { $0.count <= state.count }.map(\.continuation)
       state.watchers.removeAll { $0.count <= state.count }
       return content

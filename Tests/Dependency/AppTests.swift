@@ -6,7 +6,7 @@ import LastOutTesting
 import Testing
 
 @Test func `a test clock plays the queue`() async throws {
-  let clock = TestClock()
+  let clock = LastOutTestClock()
   let queue = LastOutQueue(policy: Policy(delay: .milliseconds(300)), clock: clock)
   try await confirmation { confirm in
     queue.enqueue(forKey: "lamp") { confirm() }

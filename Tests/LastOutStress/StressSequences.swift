@@ -24,7 +24,19 @@ struct StressSequences {
         newest[value % 3] = value
       }
       if newest != [0: 198, 1: 199, 2: 200] { report.fail("a sequence lost its end: \(newest)") }
-      report.count(200)
+      // Tasks with task-local values: each replaces one that was never started.
+      let runs = (0..<10).map { _ in
+        StressThread.queue.enqueue(forKey: "task") { [report] in report.ran() }
+      }
+      for number in 0..<10 {
+        StressThread.queue.enqueue(forKey: "carried") { [report] in
+          await Task.yield()
+          if number == 9 { report.ran() }
+        }
+      }
+      runs.last?.cancel()
+      for run in runs { _ = await run.outcome }
+      report.count(220)
       await producer.value
     }
   }

@@ -65,7 +65,13 @@ struct StressThread {
         Self.queue.flushAll()
       }
     case 13...18: Self.values.enqueue([number, value], forKey: number)
-    case 19...24: Self.queue.enqueue(forKey: shared) { [report] in report.ran() }
+    case 19...23: Self.queue.enqueue(forKey: shared) { [report] in report.ran() }
+    case 24:
+      let run = Self.queue.enqueue(forKey: shared) { [report] in
+        await Task.yield()
+        report.ran()
+      }
+      if value % 2 == 0 { run.cancel() }
     default: Self.queue.enqueue(forKey: "own \(self.number)") { own.run(value) }
     }
   }

@@ -36,6 +36,40 @@ import Testing
     }
   }
 
+  @Test func `a queue or a debounced function that was never used needs less than 600 bytes`() async
+  {
+    await #expect(processExitsWith: .success) {
+      var queues: [LastOutQueue] = []
+      var functions: [Debounce] = []
+      queues.reserveCapacity(1000)
+      functions.reserveCapacity(1000)
+      for _ in 0..<10 { queues.append(LastOutQueue()) }
+      functions.append(debounce(delay: .seconds(1)))
+      let start = Heap.inUse()
+      for _ in 0..<500 { queues.append(LastOutQueue()) }
+      let middle = Heap.inUse()
+      for _ in 0..<500 { functions.append(debounce(delay: .seconds(1))) }
+      let end = Heap.inUse()
+      precondition(queues.allSatisfy { $0.pendingKeys.isEmpty && $0.cancelAll() == 0 })
+      precondition(queues.allSatisfy { $0.flushAll() == [] && $0.flush(forKey: "a") == .nothing })
+      precondition(Heap.inUse() < end + 10_000, "Queries need memory.")
+      precondition(middle - start < 500 * 600, "\((middle - start) / 500) bytes a queue")
+      precondition(end - middle < 500 * 600, "\((end - middle) / 500) bytes a function")
+    }
+  }
+
+  @Test func `a change of a pending task allocates nothing but the caller's closure`() async {
+    await #expect(processExitsWith: .success) {
+      let queue = LastOutQueue(policy: Policy(delay: .seconds(3600)))
+      let task: @Sendable () -> Void = {}
+      for _ in 0..<100 { queue.enqueue(forKey: "lamp", task: task) }
+      Heap.exhaust()
+      let before = Heap.inUse()
+      for _ in 0..<1000 { queue.enqueue(forKey: "lamp", task: task) }
+      guard Heap.inUse() == before else { preconditionFailure("A change allocated.") }
+    }
+  }
+
   @Test func `the count sees an allocation that is freed at once`() async {
     await #expect(processExitsWith: .failure) {
       var workload = Workload()

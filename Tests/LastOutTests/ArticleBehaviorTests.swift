@@ -22,7 +22,7 @@ import Testing
       processExitsWith: .success,
       observing: [\.standardErrorContent]
     ) {
-      let clock = TestClock()
+      let clock = LastOutTestClock()
       let watchdog = Watchdog("commit", timeout: .seconds(5), clock: clock)
       clock.advance(by: .seconds(9))
       watchdog.invalidate()

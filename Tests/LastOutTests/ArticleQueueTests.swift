@@ -73,7 +73,7 @@ import Testing
     }
 
     func playQueue() -> [String] {
-      let clock = TestClock()
+      let clock = LastOutTestClock()
       let queue = LastOutQueue(clock: clock)
       let log = Log()
       @Sendable func apply(_ reaction: Reaction) {

@@ -42,7 +42,7 @@ import Testing
     let cancelled = queue.enqueue(forKey: "c") { await Task.yield() }
     queue.cancel(forKey: "c")
     await queue.drain()
-    guard case .dropped = await replaced.outcome, case .dropped = await cancelled.outcome,
+    guard case .dropped = await replaced.outcome, case .cancelled = await cancelled.outcome,
       case .failed(let error) = await failing.outcome, case .completed = await complete.outcome
     else {
       Issue.record("a handle tells something else")
@@ -67,8 +67,8 @@ import Testing
     pending.cancel()
     await queue.drain()
     #expect(log.lines == ["new"])
-    guard case .dropped = await pending.outcome else {
-      Issue.record("a cancelled task was not dropped")
+    guard case .cancelled = await pending.outcome else {
+      Issue.record("a cancelled task was not cancelled")
       return
     }
   }
@@ -127,6 +127,8 @@ import Testing
       log: { [log] event in
         switch event {
         case .enqueued(let key): log("enqueued \(key)")
+        case .replaced(let key): log("replaced \(key)")
+        case .cancelled(let key): log("cancelled \(key)")
         case .started(let key): log("started \(key)")
         case .ended(let key, let error): log("ended \(key) \(error.map { "\($0)" } ?? "well")")
         }
@@ -163,5 +165,111 @@ import Testing
       queue.flushAll()
     }
     #expect(log.lines.count == 4)
+  }
+}
+
+/// Where asynchronous tasks run, and with which values.
+@Suite struct TaskContextTests {
+  @TaskLocal private static var trace = "none"
+  private let log = Log()
+
+  @Test func `a task has the task-local values of its enqueue`() async {
+    let queue = LastOutQueue(policy: Policy(delay: .seconds(3600)))
+    for trace in ["a", "b"] {
+      Self.$trace.withValue(trace) {
+        queue.enqueue(forKey: trace) { [log] in
+          await Task.yield()
+          log(Self.trace)
+        }
+      }
+    }
+    await queue.drain()
+    #expect(log.lines.sorted() == ["a", "b"])
+  }
+
+  @Test func `a replaced task with task-local values is freed at once`() async {
+    let queue = LastOutQueue(policy: Policy(delay: .seconds(3600)))
+    weak var captured: Captured?
+    do {
+      let object = Captured()
+      captured = object
+      queue.enqueue(forKey: "a") { object.use() }
+      queue.enqueue(forKey: "b") {
+        await Task.yield()
+        object.use()
+      }
+    }
+    #expect(captured != nil)
+    queue.cancel(forKey: "a")
+    queue.enqueue(forKey: "b") { await Task.yield() }
+    #expect(captured == nil)
+    #expect(unsafe withUnsafeCurrentTask { task in unsafe task != nil })
+    await queue.drain()
+  }
+
+  @Test func `a task has the priority of the executor`() async {
+    let queue = LastOutQueue(executor: .threads(priority: .background))
+    queue.enqueue(forKey: "a") { [log] in
+      await Task.yield()
+      log("\(Task.currentPriority == .background)")
+    }
+    let values = LastOutValueQueue<Int, Int>(executor: .threads(priority: .background)) {
+      [log] _, _, _ in
+      await Task.yield()
+      log("\(Task.currentPriority == .background)")
+    }
+    values.enqueue(1, forKey: 1)
+    await OwnThread.run {
+      _ = queue.enqueue(forKey: "b") { [log] in
+        await Task.yield()
+        log("\(Task.currentPriority == .background)")
+      }
+    }
+    await queue.drain()
+    await values.drain()
+    #expect(log.lines == ["true", "true", "true"])
+  }
+
+  @Test func `a task runs on the executor of its queue, and an actor's method on the actor`() async
+  {
+    let executor = CountingExecutor()
+    let queue = LastOutQueue(
+      policy: Policy(delay: .seconds(3600)),
+      executor: .executor(executor)
+    )
+    queue.enqueue(forKey: "a") { [log] in
+      await Task.yield()
+      log("a")
+    }
+    let lamp = Lamp()
+    await lamp.dim(queue)
+    await queue.drain()
+    #expect(log.lines == ["a"])
+    #expect(await lamp.brightness == 40)
+    #expect(executor.count > 1)
+  }
+}
+
+private actor Lamp {
+  private(set) var brightness = 0
+
+  /// Enqueues a change of this actor's state.
+  func dim(_ queue: LastOutQueue) {
+    queue.enqueue(forKey: "lamp") { await self.set(40) }
+  }
+
+  private func set(_ brightness: Int) { self.brightness = brightness }
+}
+
+private final class CountingExecutor: TaskExecutor {
+  private let jobs = Locked(0)
+  private let queue = DispatchQueue(label: "counting")
+
+  var count: Int { jobs.withLock { $0 } }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    jobs.withLock { $0 += 1 }
+    let job = UnownedJob(job)
+    queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }

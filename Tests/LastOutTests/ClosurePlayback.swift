@@ -12,7 +12,7 @@ final class ClosurePlayback: Sendable {
     let value: String
   }
 
-  private let clock = TestClock()
+  private let clock = LastOutTestClock()
   private let queue: LastOutQueue
   private let reactions: [String: [TimelinePlayer<String>.Step]]
   private let runs = Locked<[Run]>([])

@@ -7,7 +7,7 @@ import LastOutTesting
 import Testing
 
 @Suite struct DelayedTaskTests {
-  private let clock = TestClock()
+  private let clock = LastOutTestClock()
   private let log = Log()
 
   @Test func `a task runs once, at its time, even if its handle is released`() {

@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test func `tasks that are enqueued during the pass stay pending`() {
-    let clock = TestClock()
+    let clock = LastOutTestClock()
     let queue = clock.queue()
     for (key, other) in [("a", "b"), ("b", "a")] {
       queue.enqueue(forKey: key) { [log] in
@@ -125,7 +125,7 @@ import Testing
   }
 
   @Test func `a flush in the pass runs a task that the pass has not started`() {
-    let queue = TestClock().queue()
+    let queue = LastOutTestClock().queue()
     for (key, other) in [("a", "b"), ("b", "a")] {
       queue.enqueue(forKey: key) { [log] in
         #expect(!queue.isPending(forKey: key) && queue.isRunning(forKey: key))
@@ -143,7 +143,7 @@ import Testing
   }
 
   @Test func `cancelAll in the pass drops tasks that have not started`() {
-    let queue = TestClock().queue()
+    let queue = LastOutTestClock().queue()
     for key in ["a", "b", "c"] {
       queue.enqueue(forKey: key) { [log] in log("\(queue.cancelAll())") }
     }

@@ -8,7 +8,7 @@ import Testing
 
 /// Known defects of other libraries with timers, memory and threads.
 @Suite struct PitfallTests {
-  private let clock = TestClock()
+  private let clock = LastOutTestClock()
   private let log = Log()
 
   @Test func `lodash 4074: a flush removes the timer`() {
@@ -223,7 +223,7 @@ import Testing
 /// A stopped clock that counts how often a queue requests an earlier wake-up.
 struct WakeCounter: EngineClock {
   typealias Duration = Swift.Duration
-  typealias Instant = TestClock.Instant
+  typealias Instant = LastOutTestClock.Instant
 
   private let timekeeper = CountingTimekeeper()
 

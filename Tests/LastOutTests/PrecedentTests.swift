@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test func `underscore, debounce asap recursively: a leading task does not run itself again`() {
-    let clock = TestClock()
+    let clock = LastOutTestClock()
     let log = Log()
     let queue = clock.queue(policy: .leadingOnly(delay: .milliseconds(32)))
     @Sendable func run() {
@@ -51,7 +51,7 @@ import Testing
   @Test func `underscore, debounce re-entrant and throttle re-entrant`() {
     let expected = [Policy(delay: .milliseconds(32)): [32, 64, 96], throttle: [0, 32, 64]]
     for (policy, times) in expected {
-      let clock = TestClock()
+      let clock = LastOutTestClock()
       let log = Log()
       let queue = clock.queue(policy: policy)
       @Sendable func append(_ rest: [String]) {

@@ -40,7 +40,7 @@ import Testing
 
   @Test func `a test clock that is sent back traps`() async {
     await #expect(processExitsWith: .failure) {
-      let clock = TestClock()
+      let clock = LastOutTestClock()
       clock.advance(to: .seconds(2))
       clock.advance(to: .seconds(1))
     }

@@ -6,7 +6,7 @@ import LastOutTesting
 import Testing
 
 @Suite struct QueueTests {
-  private let clock = TestClock()
+  private let clock = LastOutTestClock()
   private let log = Log()
 
   @Test func `only the last task of a burst runs, two seconds after its change`() {

@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test func `names of keys that were used once are given back`() {
-    let clock = TestClock()
+    let clock = LastOutTestClock()
     let queue = clock.queue(policy: Policy(delay: .zero))
     let values = LastOutValueQueue<Int, Int>(policy: Policy(delay: .zero), clock: clock) {
       _,
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test func `a key with a policy of its own keeps its name and its policy`() {
-    let clock = TestClock()
+    let clock = LastOutTestClock()
     let log = Log()
     let queue = clock.queue(policy: Policy(delay: .zero))
     queue.setPolicy(Policy(delay: .seconds(5)), forKey: "own")
@@ -71,6 +71,33 @@ import Testing
     #expect(log.lines.isEmpty)
     clock.advance(by: .seconds(1))
     #expect(log.lines == ["own"])
+  }
+
+  @Test(arguments: ["pendingKeys", "cancelAll"])
+  func `a change beside a call about all keys does not wait for all of them`(call: String) {
+    let queue = LastOutQueue(policy: Policy(delay: .seconds(3600)))
+    for number in 0..<100_000 { queue.enqueue(forKey: "\(number)") {} }
+    let (isDone, changes) = (Locked(false), Locked(0))
+    let ended = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      while !isDone.withLock({ $0 }) {
+        queue.enqueue(forKey: "beside") {}
+        changes.withLock { $0 += 1 }
+        usleep(10)
+      }
+      ended.signal()
+    }
+    while changes.withLock({ $0 }) == 0 {}
+    let before = changes.withLock { $0 }
+    if call == "cancelAll" {
+      #expect(queue.cancelAll() >= 100_000)
+    } else {
+      #expect(queue.pendingKeys.count >= 100_000)
+    }
+    // With the lock held for all keys, no more than two changes would end meanwhile.
+    #expect(changes.withLock { $0 } - before > 10)
+    isDone.withLock { $0 = true }
+    #expect(ended.wait(timeout: Self.patience) == .success)
   }
 
   @Test func `a lack of threads is reported, and the value runs when there are threads again`()

@@ -15,7 +15,7 @@ import Testing
 
   private struct Broken: Error {}
 
-  private let clock = TestClock()
+  private let clock = LastOutTestClock()
 
   private func change(_ id: String, _ value: Int) -> Change { Change(id: id, value: value) }
 

@@ -7,7 +7,7 @@ import Testing
 
 /// The test clock as a `Clock`.
 @Suite struct TestClockTests {
-  private let clock = TestClock()
+  private let clock = LastOutTestClock()
   private let log = Log()
 
   @Test func `tasks that sleep by it wake in the order of their deadlines`() async throws {
@@ -35,7 +35,7 @@ import Testing
 
   @Test func `a deadline that has passed is no sleep`() async throws {
     clock.advance(by: .seconds(1))
-    try await clock.sleep(until: TestClock.Instant(.seconds(1)))
+    try await clock.sleep(until: LastOutTestClock.Instant(.seconds(1)))
     #expect(clock.now.duration(to: clock.now.advanced(by: .seconds(2))) == .seconds(2))
   }
 

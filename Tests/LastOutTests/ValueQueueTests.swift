@@ -12,7 +12,7 @@ import Testing
     let number: Int
   }
 
-  private let clock = TestClock()
+  private let clock = LastOutTestClock()
   private let log = Log()
 
   @Test func `the handler receives the newest value, its key and information about the run`() {
@@ -47,7 +47,7 @@ import Testing
     struct Broken: Error {}
     let queue = LastOutValueQueue<Int, Int>(
       clock: clock,
-      onError: { [log] key, error in log("\(key): \(error)") },
+      onError: { [log] key, value, error in log("\(key)=\(value): \(error)") },
       handler: { [log] key, value, _ in
         if key == 1 { throw Broken() }
         log("\(key)=\(value)")
@@ -56,7 +56,7 @@ import Testing
     queue.enqueue(1, forKey: 1)
     queue.enqueue(2, forKey: 2)
     clock.advance(by: .seconds(2))
-    #expect(log.lines.sorted() == ["1: Broken()", "2=2"])
+    #expect(log.lines.sorted() == ["1=1: Broken()", "2=2"])
   }
 
   @Test func `the verbs are those of the queue of closures`() {

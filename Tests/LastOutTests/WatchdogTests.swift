@@ -6,7 +6,7 @@ import LastOutTesting
 import Testing
 
 @Suite struct WatchdogTests {
-  private let clock = TestClock()
+  private let clock = LastOutTestClock()
   private let log = Log()
 
   @Test func `a section that ends in time is never reported`() {

@@ -6,6 +6,7 @@
 /// Unlike `Array` it has no reference count, no uniqueness check, and in optimised builds no bounds
 /// check. Every index comes from the core itself.
 @usableFromInline
+@frozen
 @safe struct Buffer<Element>: ~Copyable {
   /// Memory for `capacity` elements, of which the first `count` are initialised.
   @usableFromInline var base: UnsafeMutablePointer<Element>

@@ -6,8 +6,10 @@
 /// An entry may be earlier than its slot's deadline, never later: moving a deadline back is one store
 /// in the slot, and the entry is corrected when it reaches the top.
 @usableFromInline
+@frozen
 struct DeadlineHeap: ~Copyable {
   @usableFromInline
+  @frozen
   struct Entry {
     @usableFromInline var due: UInt64
     @usableFromInline var slot: Int32

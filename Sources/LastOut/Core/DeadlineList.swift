@@ -6,6 +6,7 @@
 /// Time only moves forward, so a slot that is appended has the latest deadline: both lists are sorted
 /// without comparing slots.
 @usableFromInline
+@frozen
 struct DeadlineList {
   /// The duration in nanoseconds.
   @usableFromInline let span: UInt64
@@ -30,6 +31,7 @@ struct DeadlineList {
 
 /// The two ends of an intrusive list of slots; -1 for an empty one.
 @usableFromInline
+@frozen
 struct SlotList {
   @usableFromInline var head: Int32 = -1
   @usableFromInline var tail: Int32 = -1

@@ -3,8 +3,9 @@
 
 /// The lists of the first distinct durations, by number.
 @usableFromInline
+@frozen
 struct DeadlineLists: ~Copyable {
-  @usableFromInline var lists = Buffer<DeadlineList>(capacity: Self.limit)
+  @usableFromInline var lists = Buffer<DeadlineList>(capacity: 2)
 
   /// The maximum number of distinct durations with lists; others share the heap.
   @inlinable static var limit: Int { 16 }

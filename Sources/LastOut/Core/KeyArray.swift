@@ -5,6 +5,7 @@
 ///
 /// An array whose position is a ``KeyIndex`` cannot be confused with one by device or by lane.
 @usableFromInline
+@frozen
 package struct KeyArray<Element> {
   @usableFromInline var elements: [Element]
 

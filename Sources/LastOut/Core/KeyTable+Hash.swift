@@ -6,10 +6,12 @@ extension KeyTable {
   ///
   /// Both numbers enter each product, so that no choice of names makes one factor zero.
   @usableFromInline
+  @frozen
   struct Seed {
     @usableFromInline let first = UInt64.random(in: .min ... .max)
     @usableFromInline let second = UInt64.random(in: .min ... .max)
 
+    @usableFromInline
     init() {}
   }
 

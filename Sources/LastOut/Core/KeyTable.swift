@@ -7,6 +7,7 @@
 /// up a known name of up to 31 bytes touches two cache lines, one of the cells and one of the
 /// records: it costs one hash, about one probe and one comparison, and does not allocate.
 @usableFromInline
+@frozen
 package struct KeyTable: ~Copyable {
   /// Zero, or the index plus one of a name in the bits of the mask, with bits of its hash above them.
   ///
@@ -53,13 +54,16 @@ package struct KeyTable: ~Copyable {
   @inlinable
   @inline(__always)
   package mutating func intern(_ name: Span<UInt8>) -> KeyIndex {
-    find(name) ?? add(name)
+    // The name outlives this call.
+    unsafe find(name) ?? add(bytes: name.withUnsafeBufferPointer { unsafe $0 })
   }
 
   /// The index of `name`, which is added if it is new.
   @inlinable
   package mutating func intern(_ name: String) -> KeyIndex {
-    intern(name.utf8.span)
+    if let known = find(name) { return known }
+    var name = name
+    return name.withUTF8 { unsafe add(bytes: $0) }
   }
 
   /// The index of `name`, if it is interned.
@@ -67,10 +71,16 @@ package struct KeyTable: ~Copyable {
   @inline(__always)
   package func find(_ name: Span<UInt8>) -> KeyIndex? {
     // The name outlives this call. Inside the closure the table would be a copy.
-    let bytes = unsafe name.withUnsafeBufferPointer { unsafe $0 }
+    unsafe find(bytes: name.withUnsafeBufferPointer { unsafe $0 })
+  }
+
+  /// The index of the name with these bytes, if it is interned.
+  @inlinable
+  @inline(__always)
+  func find(bytes: UnsafeBufferPointer<UInt8>) -> KeyIndex? {
     // The usual length is inlined; other lengths cost a call.
     guard let start = unsafe UnsafeRawPointer(bytes.baseAddress), UsualName.fits(bytes.count)
-    else { return findUnusual(name) }
+    else { return unsafe findUnusual(bytes) }
     let usual = unsafe UsualName(start, bytes.count)
     return unsafe probe(usual.hash(seed)) { unsafe usual.isEqual($0) }
   }
@@ -78,7 +88,10 @@ package struct KeyTable: ~Copyable {
   /// The index of `name`, if it is interned.
   @inlinable
   package func find(_ name: String) -> KeyIndex? {
-    find(name.utf8.span)
+    let found = unsafe name.utf8.withContiguousStorageIfAvailable { unsafe find(bytes: $0) }
+    if let found { return found }
+    var name = name
+    return name.withUTF8 { unsafe find(bytes: $0) }
   }
 
   /// The name with this index; invalid UTF-8 becomes replacement characters.
@@ -121,12 +134,10 @@ package struct KeyTable: ~Copyable {
 
   /// ``find(_:)`` for names of any length.
   @usableFromInline
-  func findUnusual(_ name: Span<UInt8>) -> KeyIndex? {
-    unsafe name.withUnsafeBufferPointer { name in
-      unsafe probe(Self.hash(name, seed: seed)) { record in
-        let index = unsafe record - UnsafePointer(records.base)
-        return unsafe Self.isEqual(bytes(of: index), name)
-      }
+  func findUnusual(_ name: UnsafeBufferPointer<UInt8>) -> KeyIndex? {
+    unsafe probe(Self.hash(name, seed: seed)) { record in
+      let index = unsafe record - UnsafePointer(records.base)
+      return unsafe Self.isEqual(bytes(of: index), name)
     }
   }
 
@@ -158,15 +169,15 @@ package struct KeyTable: ~Copyable {
 
   /// Adds a new name.
   @usableFromInline
-  mutating func add(_ name: Span<UInt8>) -> KeyIndex {
+  mutating func add(bytes name: UnsafeBufferPointer<UInt8>) -> KeyIndex {
     let index = firstFree >= 0 ? firstFree : records.count
     precondition(index < Int(Int32.max), "More than 2^31 names were interned.")
     let record: NameRecord
     if name.count <= NameRecord.longest {
-      record = NameRecord(name)
+      record = unsafe NameRecord(name)
     } else {
       record = NameRecord(start: arena.count, count: name.count)
-      for place in name.indices { arena.append(name[place]) }
+      for place in 0..<name.count { arena.append(unsafe name[place]) }
     }
     if index < records.count { reuse(index, for: record) } else { records.append(record) }
     if Self.isFull(count: count, size: cells.count) {
@@ -190,6 +201,7 @@ package struct KeyTable: ~Copyable {
 
 /// A key's dense number, which the queue uses instead of the name.
 @usableFromInline
+@frozen
 package struct KeyIndex: Hashable, Sendable {
   /// The number, from zero.
   @usableFromInline

@@ -17,15 +17,21 @@ extension LastOutCore {
   /// Drops every pending value and closes every burst; returns the dropped values in unspecified order.
   ///
   /// Running values continue. Linear in the number of slots in use.
-  @usableFromInline
+  @inlinable
   package mutating func cancelAll() -> [Cancelled] {
+    var start: Int32 = 0
+    return cancelAll(from: &start, slots: slotCount)
+  }
+
+  /// ``cancelAll()`` for some slots from `start` on, which moves behind these.
+  @inlinable
+  mutating func cancelAll(from start: inout Int32, slots: Int) -> [Cancelled] {
     var dropped: [Cancelled] = []
-    dropped.reserveCapacity(pendingCount)
-    var index: Int32 = 0
+    let end = Int(start) + slots
     // Releasing the last slot may shrink the slab, so the count is read each time.
-    while Int(index) < slotCount {
-      if schedule[index].phase != .free, let cancelled = drop(index) { dropped.append(cancelled) }
-      index += 1
+    while Int(start) < min(end, slotCount) {
+      if schedule[start].phase != .free, let cancelled = drop(start) { dropped.append(cancelled) }
+      start += 1
     }
     return dropped
   }

@@ -45,6 +45,40 @@ extension LastOutCore {
     return unsafe slot.pointee.exchange(value)
   }
 
+  /// Lets `update` change the pending value of `key`, whose quiet period starts again.
+  ///
+  /// It does so only in the most frequent case, a change with the delay of the policy of a value that
+  /// waits for quiet and is not due. Such a change makes no value ready and no deadline earlier.
+  ///
+  /// - Returns: Whether it did; `false` also if `update` declines.
+  @inlinable
+  @inline(__always)
+  package mutating func renew(
+    _ key: KeyIndex,
+    at now: Moment,
+    _ update: (inout Value) -> Bool
+  ) -> Bool {
+    let now = advance(to: now)
+    let place = Int(key.rawValue)
+    guard UInt(bitPattern: place) < UInt(bitPattern: entries.count) else { return false }
+    let index = entries[place].slot
+    guard index >= 0 else { return false }
+    let rule = unsafe rules.rules.address(of: Int(entries[place].rule))
+    let slot = unsafe schedule.slab.slots.address(of: Int(index))
+    guard unsafe slot.pointee.phase == .quiet,
+      unsafe slot.pointee.quietList == rule.pointee.quietList,
+      unsafe slot.pointee.maxWaitList == rule.pointee.maxWaitList,
+      unsafe slot.pointee.quietEnd > now,
+      unsafe rule.pointee.span.map({ unsafe slot.pointee.waitStart.saturatingAdd($0) > now })
+        ?? true,
+      unsafe slot.pointee.update(update)
+    else { return false }
+    unsafe slot.pointee.quietEnd = now.saturatingAdd(rule.pointee.delay)
+    unsafe slot.pointee.collapsed &+= 1
+    unsafe schedule.moveToTail(index, of: rule.pointee.quietList)
+    return true
+  }
+
   /// A change of a new key, or with its own delay.
   @inlinable
   @inline(never)

@@ -41,6 +41,18 @@ extension LastOutCore {
   @inlinable
   package func pendingKeys() -> [KeyIndex] { schedule.keys { $0.isPending } }
 
+  /// The keys with a pending value in some slots from `start` on, which moves behind these.
+  @inlinable
+  package func pendingKeys(from start: inout Int32, slots: Int) -> [KeyIndex] {
+    let end = min(Int(start) + slots, slotCount)
+    var keys: [KeyIndex] = []
+    while Int(start) < end {
+      if schedule[start].isPending { keys.append(KeyIndex(schedule[start].key)) }
+      start += 1
+    }
+    return keys
+  }
+
   /// The keys with a pending value; keys with the same quiet period are in the order of their last
   /// changes.
   ///
@@ -92,6 +104,6 @@ extension LastOutCore {
   }
 
   /// The number of allocated slots.
-  @usableFromInline
+  @inlinable
   package var slotCount: Int { schedule.slab.slots.count }
 }

@@ -6,6 +6,7 @@ extension LastOutCore {
   ///
   /// Its key counts as running until ``LastOutCore/finish(_:at:)``.
   @usableFromInline
+  @frozen
   package struct Run {
     /// The key of the value.
     @usableFromInline
@@ -31,6 +32,7 @@ extension LastOutCore {
 
   /// The pending value of a key.
   @usableFromInline
+  @frozen
   package struct Pending {
     /// The newest value.
     @usableFromInline
@@ -56,6 +58,7 @@ extension LastOutCore {
 
   /// The outcome of a cancel.
   @usableFromInline
+  @frozen
   package enum CancelResult {
     /// The pending value was dropped.
     ///
@@ -69,6 +72,7 @@ extension LastOutCore {
 
   /// A value that ``LastOutCore/cancelAll()`` dropped.
   @usableFromInline
+  @frozen
   package struct Cancelled {
     /// The key of the value.
     @usableFromInline
@@ -90,6 +94,7 @@ extension LastOutCore {
 
   /// The outcome of a flush.
   @usableFromInline
+  @frozen
   package enum FlushResult {
     /// The pending value runs now.
     case run(Run)

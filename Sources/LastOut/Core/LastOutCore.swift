@@ -13,9 +13,11 @@
 /// distinct ones, and logarithmic time for the keys in the heap. A change of a known key does not
 /// allocate. An idle key costs eight bytes.
 @usableFromInline
+@frozen
 package struct LastOutCore<Value>: ~Copyable {
   /// The entry of a key, idle or not.
   @usableFromInline
+  @frozen
   struct Entry {
     /// The key's slot; -1 while the key is idle.
     @usableFromInline var slot: Int32 = -1

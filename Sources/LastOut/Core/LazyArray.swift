@@ -7,6 +7,7 @@
 /// quarter of a byte. Access takes constant time, and costs one load more than that of an array.
 /// Like ``Buffer``, it checks no index in optimised builds: every index comes from the core itself.
 @usableFromInline
+@frozen
 @safe package struct LazyArray<Element> {
   /// How many elements a page has, as a power of two.
   @inlinable static var shift: Int { 5 }

@@ -5,6 +5,7 @@
 ///
 /// The queue never reads a clock; its driver passes the time.
 @usableFromInline
+@frozen
 package struct Moment: Comparable, Hashable, Sendable {
   /// Nanoseconds since the clock's start.
   @usableFromInline

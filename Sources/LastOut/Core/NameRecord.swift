@@ -3,6 +3,7 @@
 
 /// A name of up to 31 bytes, or a reference to a longer one; half a cache line.
 @usableFromInline
+@frozen
 struct NameRecord {
   /// The bytes of the name followed by zeros, or the start and length of a longer one; the last byte
   /// is the length, or 255 for a longer one.
@@ -12,9 +13,9 @@ struct NameRecord {
   private static var elsewhere: Int { 255 }
   private static var free: Int { 254 }
 
-  init(_ name: Span<UInt8>) {
+  init(_ name: UnsafeBufferPointer<UInt8>) {
     unsafe withUnsafeMutableBytes(of: &words) { bytes in
-      for place in name.indices { unsafe bytes[place] = name[place] }
+      unsafe bytes.copyBytes(from: name)
       unsafe bytes[31] = UInt8(name.count)
     }
   }
@@ -49,6 +50,7 @@ struct NameRecord {
 
 /// A name of 16 to 31 bytes, like most topics: four words, of which two may overlap the others.
 @usableFromInline
+@frozen
 struct UsualName {
   @usableFromInline let words: (UInt64, UInt64, UInt64, UInt64)
   @usableFromInline let count: Int

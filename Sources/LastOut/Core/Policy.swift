@@ -28,12 +28,15 @@ public struct Policy: Hashable, Sendable {
   public static let standard = Policy(delay: .seconds(2))
 
   /// For live control: the first value at once, then one every 200 ms, and always the last.
-  public static let live = Policy(
-    delay: .milliseconds(200),
-    maxWait: .milliseconds(200),
-    leading: true,
-    minInterval: .milliseconds(200)
-  )
+  public static let live = Policy.throttle(for: .milliseconds(200))
+
+  /// The last value, once there was none for `interval`.
+  public static func debounce(for interval: Duration) -> Policy { Policy(delay: interval) }
+
+  /// The first value at once, then the newest one after each `interval`, and always the last.
+  public static func throttle(for interval: Duration) -> Policy {
+    Policy(delay: interval, maxWait: interval, leading: true, minInterval: interval)
+  }
 
   /// Creates a policy whose last value always runs; negative durations count as zero.
   public init(

@@ -3,6 +3,7 @@
 
 /// A policy in nanoseconds, with the lists of its deadlines.
 @usableFromInline
+@frozen
 struct Rule {
   @usableFromInline var delay: UInt64
   /// The longest wait of a value, at least `delay`; `nil` for none.

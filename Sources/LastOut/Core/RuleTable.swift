@@ -3,8 +3,9 @@
 
 /// The rule of every distinct policy, by number; the first is the default.
 @usableFromInline
+@frozen
 struct RuleTable: ~Copyable {
-  @usableFromInline var rules = Buffer<Rule>(capacity: 4)
+  @usableFromInline var rules = Buffer<Rule>(capacity: 1)
   @usableFromInline var numbers: [Policy: Int32] = [:]
   /// Whether any policy has an interval between runs.
   @usableFromInline var hasIntervals = false

@@ -6,6 +6,7 @@
 /// It owns a slot's value, its phase and every link of it. ``LastOutCore`` decides what a change
 /// means: when a burst starts, how long it lasts, and which rule it follows.
 @usableFromInline
+@frozen
 struct Schedule<Value>: ~Copyable {
   @usableFromInline var slab: Slab<Value>
   @usableFromInline var lists = DeadlineLists()

@@ -3,6 +3,7 @@
 
 /// The slots of all active keys, and the links between them.
 @usableFromInline
+@frozen
 struct Slab<Value>: ~Copyable {
   @usableFromInline var slots: Buffer<Slot<Value>>
   /// The extras of the first slots; empty as long as every key only waits for quiet.

@@ -3,6 +3,7 @@
 
 /// The phase of a slot, which determines the list that the slot is in.
 @usableFromInline
+@frozen
 enum Phase: UInt8 {
   /// In the free list; no key owns the slot.
   case free
@@ -25,6 +26,7 @@ enum Phase: UInt8 {
 /// The order of the fields packs a slot with a pointer-sized value into 48 bytes. Fields that only
 /// some slots need are in ``SlotExtras``.
 @usableFromInline
+@frozen
 struct Slot<Value> {
   /// The pending value.
   @usableFromInline var value: Value?
@@ -63,6 +65,16 @@ struct Slot<Value> {
     return replaced
   }
 
+  /// Lets `update` change the value in place; `false` if there is none or `update` declines.
+  @inlinable
+  @inline(__always)
+  mutating func update(_ update: (inout Value) -> Bool) -> Bool {
+    // Taking the value copies nothing.
+    guard var current = value.take() else { return false }
+    defer { value = current }
+    return update(&current)
+  }
+
   @inlinable var isPending: Bool { phase.rawValue >= Phase.quiet.rawValue }
 
   /// Whether a change at `now` would open a new burst.
@@ -74,6 +86,7 @@ struct Slot<Value> {
 
 /// Fields for slots whose key has a `maxWait`, leads, is in the heap, or is flushed while it runs.
 @usableFromInline
+@frozen
 struct SlotExtras {
   /// The neighbours in a `maxWait` list.
   @usableFromInline var next: Int32 = -1
@@ -86,6 +99,7 @@ struct SlotExtras {
 
 /// The start of a slot's last run and the end of its interval.
 @usableFromInline
+@frozen
 struct Spacing {
   @usableFromInline var start: UInt64
   @usableFromInline var end: UInt64

@@ -12,8 +12,8 @@
 @usableFromInline
 package final class ThreadPool: Sendable {
   private struct State: ~Copyable {
-    /// Engines with work for a thread; the first is at `head`.
-    var waiting: [any ServedEngine] = []
+    /// Work for a thread; the first is at `head`.
+    var waiting: [any PoolWork] = []
     var head = 0
     var idle = 0
     var threads = 0
@@ -32,15 +32,15 @@ package final class ThreadPool: Sendable {
       return true
     }
 
-    mutating func next() -> (any ServedEngine)? {
+    mutating func next() -> (any PoolWork)? {
       guard head < waiting.count else { return nil }
-      let engine = waiting[head]
+      let work = waiting[head]
       head += 1
       if head == waiting.count {
         waiting.removeAll(keepingCapacity: waiting.count <= 1024)
         head = 0
       }
-      return engine
+      return work
     }
   }
 
@@ -54,7 +54,7 @@ package final class ThreadPool: Sendable {
 
   private static let idleTime = Duration.seconds(1)
 
-  private let priority: TaskPriority
+  let priority: TaskPriority
   private let state = Monitor(State())
 
   private init(priority: TaskPriority) {
@@ -70,10 +70,11 @@ package final class ThreadPool: Sendable {
     }
   }
 
-  /// Makes one thread run the assigned values of `engine`.
-  func submit(_ engine: any ServedEngine) {
+  /// Makes one thread run the assigned work.
+  @usableFromInline
+  func submit(_ work: any PoolWork) {
     let needsThread = state.withLock { state in
-      state.waiting.append(engine)
+      state.waiting.append(work)
       return state.needsThread()
     }
     if needsThread { startThread() } else { state.signal() }
@@ -106,19 +107,19 @@ package final class ThreadPool: Sendable {
 
   private func serve() {
     state.withLock { $0.isStarting = false }
-    while let (engine, needsThread) = nextEngine() {
+    while let (work, needsThread) = nextWork() {
       if needsThread { startThread() }
-      engine.work()
+      work.work()
     }
   }
 
   /// Waits for work, which may need one more thread; `nil` after the idle time, when the thread ends.
-  private func nextEngine() -> (any ServedEngine, needsThread: Bool)? {
+  private func nextWork() -> (any PoolWork, needsThread: Bool)? {
     var deadline: Moment?
     return state.wait { state in
-      if let engine = state.next() {
+      if let work = state.next() {
         if deadline != nil { state.idle -= 1 }
-        return .done((engine, state.needsThread()))
+        return .done((work, state.needsThread()))
       }
       let now = MonotonicTime.now
       if let deadline, deadline <= now {

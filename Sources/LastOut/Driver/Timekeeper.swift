@@ -7,6 +7,9 @@ package protocol Timekeeper: AnyObject, Sendable {
   /// The current time; it never goes back.
   var now: Moment { get }
 
+  /// How often a task has slept on the clock; constant where sleeping does not need the caller.
+  var sleeps: Int { get }
+
   /// Sets the engine to serve, without retaining it; called once, before anything else.
   func attach(_ engine: any ServedEngine)
 
@@ -15,6 +18,10 @@ package protocol Timekeeper: AnyObject, Sendable {
 
   /// Stops serving, because the engine is released.
   func stop()
+}
+
+extension Timekeeper {
+  @usableFromInline package var sleeps: Int { 0 }
 }
 
 /// A clock that creates the timekeepers of its engines, as a test clock does.

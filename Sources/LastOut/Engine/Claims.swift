@@ -6,6 +6,7 @@
 /// A sparse set: adding and removing take constant time and hash nothing. Places of keys that are
 /// not claimed are stale, so that nothing is cleared.
 @usableFromInline
+@frozen
 struct Claims<Value> {
   @usableFromInline typealias Run = LastOutCore<Value>.Run
 
@@ -33,7 +34,7 @@ struct Claims<Value> {
   }
 
   /// The claimed value of `key`.
-  subscript(key: KeyIndex) -> Value? { place(of: key).flatMap { runs[$0]?.value } }
+  @inlinable subscript(key: KeyIndex) -> Value? { place(of: key).flatMap { runs[$0]?.value } }
 
   @inlinable
   mutating func remove(_ key: KeyIndex) -> Run? {
@@ -44,10 +45,8 @@ struct Claims<Value> {
     return run
   }
 
-  mutating func removeAll() {
-    runs = []
-    count = 0
-  }
+  /// The keys of the claimed values.
+  @inlinable var keys: [KeyIndex] { runs.compactMap { $0?.key } }
 
   /// Drops the places of removed claims, where flushes overlap for so long that some are always left.
   @usableFromInline

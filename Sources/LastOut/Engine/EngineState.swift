@@ -3,6 +3,7 @@
 
 /// The state that an engine's lock protects.
 @usableFromInline
+@frozen
 struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   @usableFromInline typealias Run = LastOutCore<Value>.Run
   @usableFromInline typealias Work = EngineWork<Value>
@@ -21,13 +22,38 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   @usableFromInline var claims = Claims<Value>()
   /// Values that wait for requested threads.
   @usableFromInline var assigned: [Run] = []
-  @usableFromInline var waiters: [WaiterKeys] = []
-  /// Running tasks that the engine may cancel.
-  @usableFromInline var tasks: [KeyIndex: OwnedTask] = [:]
+  @usableFromInline var waits: [Wait<Key>] = []
+  @usableFromInline var outcomeWaits: [KeyIndex: [OutcomeWait]] = [:]
+  /// The asynchronous tasks of running keys.
+  @usableFromInline var tasks: [KeyIndex: RunTask] = [:]
+  /// The number of the newest asynchronous task.
+  @usableFromInline var newestTask = 0
+  /// Where asynchronous tasks run, once there was one.
+  @usableFromInline var taskExecutor: (any TaskExecutor)?
 
   @inlinable
   init(policy: Policy) {
-    core = LastOutCore(policy: policy)
+    core = LastOutCore(policy: policy, capacity: 4)
+  }
+
+  // MARK: Changes
+
+  /// Makes `value` the pending value of `key`; returns the replaced or dropped value.
+  @inlinable
+  @inline(never)
+  mutating func change(
+    _ key: KeyIndex,
+    to value: consuming Value,
+    _ delay: Duration?,
+    at now: Moment,
+    place: TaskPlace,
+    _ work: inout Work?
+  ) -> Value? {
+    // A due timer precedes this change, even if its driver is late.
+    if core.isLate(key, at: now) { work = collectLate(key, at: now, place: place) }
+    let replaced = core.enqueue(value, for: key, at: now, delay: delay)
+    if hasWork(afterChangeOf: key) { completeChange(of: key, &work, at: now, place: place) }
+    return replaced
   }
 
   // MARK: Due values
@@ -158,10 +184,14 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
 
   /// The number of `key`; occasionally reclaims numbers of idle keys.
   @inlinable
-  mutating func intern(_ key: Key) -> KeyIndex {
-    let known = names.count
+  @inline(__always)
+  mutating func intern(_ key: Key) -> KeyIndex { names.find(key) ?? add(key) }
+
+  @inlinable
+  @inline(never)
+  mutating func add(_ key: Key) -> KeyIndex {
     let index = names.intern(key)
-    if names.count > known, names.isCrowded { reclaim(sparing: index) }
+    if names.isCrowded { reclaim(sparing: index) }
     return index
   }
 
@@ -173,6 +203,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
 
 /// Actions that are decided under an engine's lock and performed after it.
 @usableFromInline
+@frozen
 struct EngineWork<Value: Sendable>: Sendable {
   /// Values to run on the calling thread.
   @usableFromInline var runs: [LastOutCore<Value>.Run] = []
@@ -184,10 +215,13 @@ struct EngineWork<Value: Sendable>: Sendable {
   @usableFromInline var needsCall = false
   /// Waiters with nothing left to wait for.
   @usableFromInline var ended: [Waiter] = []
+  /// Callers whose tasks have ended.
+  @usableFromInline var outcomes: [OutcomeWait] = []
 
   @inlinable init() {}
 
   @inlinable var isEmpty: Bool {
     wake == nil && runs.isEmpty && threads == 0 && !needsCall && ended.isEmpty
+      && outcomes.isEmpty
   }
 }

@@ -5,8 +5,9 @@
 ///
 /// Strings are stored in a ``KeyTable``, which looks up a known name without allocating.
 @usableFromInline
+@frozen
 struct KeyNames<Key: Hashable & Sendable>: ~Copyable {
-  @usableFromInline var texts = KeyTable(capacity: 16)
+  @usableFromInline var texts = KeyTable(capacity: 4)
   @usableFromInline var numbers: [Key: KeyIndex] = [:]
   /// The keys by number, if they are not strings; `nil` for a free number.
   @usableFromInline var keys: [Key?] = []

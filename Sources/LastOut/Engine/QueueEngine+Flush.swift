@@ -2,54 +2,103 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension QueueEngine {
-  /// Runs the pending value of `key` on the calling thread.
+  /// Runs the pending value of `key`, and waits for it and for the run in flight.
   package func flush(_ key: Key) -> FlushOutcome {
-    let now = time.now
-    let result = state.withLock { state -> LastOutCore<Value>.FlushResult in
-      guard let key = state.names.find(key) else { return .nothing }
-      if let claim = state.claims.remove(key) { return .run(claim) }
-      return state.core.flush(key, at: now)
+    if case .elsewhere(let executor) = place, !executor.isCurrent() {
+      let (waiter, isPending, work) = hasten(key)
+      act(on: work)
+      return wait(for: waiter, isPending: isPending)
+    }
+    let now = self.now
+    let mayWait = mayWaitForOthers
+    let (result, waiter) = state.withLock { state -> (LastOutCore<Value>.FlushResult, Waiter?) in
+      guard let key = state.names.find(key) else { return (.nothing, nil) }
+      if let claim = state.claims.remove(key) { return (.run(claim), nil) }
+      let result = state.core.flush(key, at: now)
+      if case .run = result { return (result, nil) }
+      guard mayWait, state.core.isRunning(key) else { return (result, nil) }
+      return (result, state.addWait(for: [key: state.core.isPending(key)]))
     }
     switch result {
     case .run(let run):
-      execute(run)
-      return .ran
-    case .markedDue: return .markedDue
-    case .nothing: return .nothing
+      let sleeps = time.sleeps
+      var awaited = Awaited.yes
+      execute(run, awaited: &awaited)
+      guard let waiter = awaited.waiter else { return .ran }
+      return block(on: waiter, sleeps: sleeps).late.isEmpty ? .ran : .markedDue
+    case .markedDue: return wait(for: waiter, isPending: true)
+    case .nothing: return wait(for: waiter, isPending: false)
     }
   }
 
-  /// Runs all pending values, once per key, on the calling thread, and waits for running values and
-  /// those queued behind them; inside a run of this engine it does not wait.
-  ///
-  /// - Parameter timeout: How long to run values and to wait.
-  /// - Returns: The keys whose values had not run when the timeout passed.
-  @inlinable
-  package func flushAll(timeout: Duration? = nil) -> [Key] {
-    let deadline = timeout.map { MonotonicTime.now.advanced(by: $0) }
-    let (claimed, waiter) = claimAll(waits: mayWait)
-    let late = runClaims(claimed, until: deadline)
-    guard let waiter, !waiter.wait(until: deadline) else { return late }
-    return late + state.withLock { $0.giveUp(waiter) }
+  /// Waits for a run, and for the pending value behind it.
+  private func wait(for waiter: Waiter?, isPending: Bool) -> FlushOutcome {
+    guard let waiter else { return isPending ? .markedDue : .nothing }
+    let (late, hasDropped) = block(on: waiter)
+    if !isPending || hasDropped { return .nothing }
+    return late.isEmpty ? .ran : .markedDue
   }
 
-  /// Whether the caller can wait for runs of this engine.
+  /// Runs all pending values, once per key, and waits for them, for running values and for those
+  /// queued behind them; inside a run of this engine it waits only for the runs that it starts.
+  ///
+  /// - Parameter timeout: How long to wait.
+  /// - Returns: The keys whose values had not run when it returned.
+  @inlinable
+  package func flushAll(timeout: Duration? = nil) -> [Key] {
+    let sleeps = time.sleeps
+    let deadline = timeout.map { MonotonicTime.now.advanced(by: $0) }
+    if usesCaller(until: deadline) {
+      guard let waiter = runClaims(claimAll()) else { return [] }
+      return block(on: waiter, sleeps: sleeps).late
+    }
+    let (waiter, _, work) = hasten()
+    guard let waiter else { return [] }
+    if let timeout, timeout <= .zero {
+      let late = state.withLock { $0.endWait(waiter).late }
+      act(on: work)
+      return late
+    }
+    act(on: work)
+    switch place {
+    case .here: break
+    // One more thread than the limit, in case tasks block all of these.
+    case .threads(let pool, _): pool.submit(FlushHelper(self))
+    case .elsewhere(let executor): if executor.isCurrent() { help(until: deadline) }
+    }
+    return block(on: waiter, until: deadline).late
+  }
+
+  /// Whether a flush runs values on the caller, one after the other.
+  @inlinable
+  func usesCaller(until deadline: Moment?) -> Bool {
+    switch place {
+    case .here: true
+    case .threads: deadline == nil
+    case .elsewhere: false
+    }
+  }
+
+  /// Whether the caller can wait for runs that it has not started.
   ///
   /// A run cannot wait for itself, and on a test clock nothing ends by itself.
-  @usableFromInline var mayWait: Bool {
+  @usableFromInline var mayWaitForOthers: Bool {
     if case .here = place { return false }
     return !RunMark.isInside(self)
   }
+
+  // MARK: On the caller
 
   /// Claims every pending value whose key is idle, and marks the others due.
   ///
   /// - Returns: The keys of the claimed values, and a waiter for the others.
   @inlinable
-  func claimAll(waits: Bool) -> (keys: [KeyIndex], waiter: Waiter?) {
-    let now = time.now
+  func claimAll() -> (keys: [KeyIndex], waiter: Waiter?) {
+    let now = self.now
+    let mayWait = mayWaitForOthers
     return state.withLock { state in
       var awaited: [KeyIndex: Bool] = [:]
-      if waits { for key in state.core.runningKeys() { awaited[key] = false } }
+      if mayWait { for key in state.core.runningKeys() { awaited[key] = false } }
       let pending = state.core.pendingKeysInOrder()
       var claimed: [KeyIndex] = []
       claimed.reserveCapacity(pending.count)
@@ -58,29 +107,25 @@ extension QueueEngine {
         case .run(let run):
           state.claims.add(run)
           claimed.append(key)
-        case .markedDue: if waits { awaited[key] = true }
+        case .markedDue: if mayWait { awaited[key] = true }
         case .nothing: break
         }
       }
-      return (claimed, state.addWaiter(for: awaited))
+      return (claimed, awaited.isEmpty ? nil : state.addWait(for: awaited, isOpen: true))
     }
   }
 
-  /// Runs claimed values until the deadline; other threads run the rest.
-  ///
-  /// - Returns: The keys of the rest.
+  /// Runs claimed values; returns the waiter, which also waits for those that became tasks.
   @inlinable
-  func runClaims(_ keys: [KeyIndex], until deadline: Moment?) -> [Key] {
+  func runClaims(_ claims: (keys: [KeyIndex], waiter: Waiter?)) -> Waiter? {
+    var awaited = claims.waiter.map { Awaited.by($0) } ?? .yes
     var place = 0
     var ended: KeyIndex?
-    while let (run, now) = nextClaim(of: keys, from: &place, after: ended) {
-      if let deadline, deadline <= MonotonicTime.now {
-        return [key(of: run.key)] + handOver(run, and: keys[place...])
-      }
+    while let (run, now) = nextClaim(of: claims.keys, from: &place, after: ended) {
       let key = run.key
-      ended = start(run, at: now) ? nil : key
+      ended = start(run, at: now, awaited: &awaited) ? nil : key
     }
-    return []
+    return awaited.waiter
   }
 
   /// Ends a run of the caller; returns the next claimed value that is not cancelled, and the time.
@@ -91,7 +136,7 @@ extension QueueEngine {
     after ended: KeyIndex?
   ) -> (Run, Moment)? {
     guard ended != nil || place < keys.count else { return nil }
-    let now = time.now
+    let now = self.now
     let start = place
     let (next, end, work) = state.withLock { state in
       var work = Work()
@@ -112,60 +157,107 @@ extension QueueEngine {
     return next.map { ($0, now) }
   }
 
-  /// Runs claimed values where tasks run by default.
-  @usableFromInline
-  func handOver(_ first: Run, and keys: ArraySlice<KeyIndex>) -> [Key] {
-    let (names, work) = state.withLock { state in
-      var work = Work()
-      var names: [Key] = []
-      var runs = [first]
-      for key in keys {
-        guard let run = state.claims.remove(key) else { continue }
-        names.append(state.names.key(of: key))
-        runs.append(run)
-      }
-      if case .threads = place {
-        for run in runs { state.assign(run, &work) }
-      } else {
-        work.runs = runs
-      }
-      return (names, work)
-    }
-    act(on: work)
-    return names
-  }
+  // MARK: Where values run by default
 
-  /// Runs all pending values where tasks run by default, and waits for them and running values; inside
-  /// a run of this engine it does not wait.
-  package func drain() async {
-    let now = time.now
-    let waits = !RunMark.isInside(self)
-    let (waiter, work) = state.withLock { state in
+  /// Makes the pending value of one key, or of all, due.
+  ///
+  /// - Returns: A waiter for these values and for runs in flight, `nil` for none; whether any value was
+  ///   pending; and the work to do.
+  @usableFromInline
+  func hasten(_ only: Key? = nil) -> (waiter: Waiter?, isPending: Bool, work: Work) {
+    let now = self.now
+    let isInside = RunMark.isInside(self)
+    return state.withLock { state in
       var work = Work()
       var awaited: [KeyIndex: Bool] = [:]
-      for key in state.core.runningKeys() { awaited[key] = false }
-      for key in state.core.pendingKeys() {
-        awaited[key] = state.core.isRunning(key)
+      let keys = only.map { state.names.find($0).map { [$0] } ?? [] }
+      let running = keys?.filter { state.core.isRunning($0) } ?? state.core.runningKeys()
+      let pending = keys?.filter { state.core.isPending($0) } ?? state.core.pendingKeys()
+      if !isInside { for key in running { awaited[key] = false } }
+      for key in pending {
+        let isRunning = state.core.isRunning(key)
+        if !isInside || !isRunning { awaited[key] = isRunning }
         state.core.expedite(key, at: now)
       }
-      let waiter = waits ? state.addWaiter(for: awaited) : nil
+      let waiter = awaited.isEmpty ? nil : state.addWait(for: awaited)
       state.complete(&work, at: now, place: place)
-      return (waiter, work)
+      return (waiter, !pending.isEmpty, work)
     }
+  }
+
+  /// Runs values that are ready, on the calling thread.
+  @usableFromInline
+  func help(until deadline: Moment? = nil) {
+    while deadline.map({ MonotonicTime.now < $0 }) ?? true {
+      let now = self.now
+      guard let run = state.withLock({ $0.core.nextReady(at: now) }) else { return }
+      execute(run)
+    }
+  }
+
+  /// Makes all pending values due, and waits for them and for running values; inside a run of this
+  /// engine it waits only for the runs that it starts.
+  package func drain() async {
+    let (waiter, _, work) = hasten()
     act(on: work)
     guard let waiter else { return }
+    WaitGraph.enter(waiter, of: self, holding: RunMark.runs)
     await waiter.wait()
-    _ = state.withLock { $0.giveUp(waiter) }
+    WaitGraph.leave(waiter)
+    _ = state.withLock { $0.endWait(waiter) }
+  }
+
+  // MARK: Waiting
+
+  /// Blocks the thread until a wait is over.
+  ///
+  /// - Parameters:
+  ///   - waiter: What to wait for.
+  ///   - deadline: When to give up; `nil` for never.
+  ///   - sleeps: How often tasks had slept on the clock when the flush began. On a test clock the wait
+  ///     ends when one more does, because only the caller may be able to wake it.
+  /// - Returns: The keys whose values have not run, and whether one was dropped.
+  @usableFromInline
+  func block(
+    on waiter: Waiter,
+    until deadline: Moment? = nil,
+    sleeps: Int = 0
+  ) -> (late: [Key], hasDropped: Bool) {
+    let isOnMain = Thread.isMain
+    let work = state.withLock { state in
+      var work = Work()
+      state.close(waiter, isOnMain: isOnMain, into: &work)
+      return work
+    }
+    act(on: work)
+    var held = RunMark.runs
+    if isOnMain { held.append(.main) }
+    if case .elsewhere(let executor) = place, executor.isCurrent() { held.append(executor.node) }
+    WaitGraph.enter(waiter, of: self, holding: held)
+    PoolExecutor.blocking {
+      if case .here = place {
+        while time.sleeps == sleeps {
+          if waiter.wait(until: MonotonicTime.now.advanced(by: .milliseconds(1))) { break }
+        }
+      } else {
+        _ = waiter.wait(until: deadline)
+      }
+    }
+    WaitGraph.leave(waiter)
+    return state.withLock { $0.endWait(waiter) }
   }
 }
 
-extension EngineState {
-  /// A waiter for the awaited runs; `nil` if there are none.
+/// A thread of a flush with a timeout, beside those of the engine.
+@usableFromInline
+final class FlushHelper<Key: Hashable & Sendable, Value: Sendable>: PoolWork {
+  private let engine: QueueEngine<Key, Value>
+
   @usableFromInline
-  mutating func addWaiter(for keys: [KeyIndex: Bool]) -> Waiter? {
-    guard !keys.isEmpty else { return nil }
-    let waiter = Waiter()
-    waiters.append(WaiterKeys(waiter: waiter, keys: keys))
-    return waiter
+  init(_ engine: QueueEngine<Key, Value>) {
+    self.engine = engine
   }
+
+  @usableFromInline
+  func work() { engine.help() }
 }

@@ -10,10 +10,14 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   @usableFromInline typealias Run = LastOutCore<Value>.Run
   @usableFromInline typealias Work = EngineWork<Value>
 
-  @usableFromInline let state: Locked<EngineState<Key, Value>>
+  @usableFromInline let state: Lock<EngineState<Key, Value>>
   @usableFromInline let time: any Timekeeper
+  /// Whether the timekeeper has the machine's clock, which is read directly.
+  @usableFromInline let isMonotonic: Bool
   @usableFromInline let place: TaskPlace
   @usableFromInline let perform: @Sendable (QueueEngine, Run, _ start: Moment) -> Void
+  /// Receives the keys of values that were cancelled.
+  @usableFromInline let onCancel: (@Sendable (Key) -> Void)?
 
   /// Creates an engine without keys.
   ///
@@ -21,28 +25,31 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   ///   - policy: The policy of keys without their own.
   ///   - time: The timekeeper, which serves only this engine.
   ///   - place: Where values run.
+  ///   - onCancel: Receives the keys of values that are cancelled.
   ///   - perform: Runs a value that starts at a moment; a run that is not detached ends when this
   ///     returns.
-  @inlinable
+  @usableFromInline
   package init(
     policy: Policy,
     time: any Timekeeper,
     place: TaskPlace,
+    onCancel: (@Sendable (Key) -> Void)? = nil,
     perform: @escaping @Sendable (QueueEngine, LastOutCore<Value>.Run, Moment) -> Void
   ) {
-    state = Locked(EngineState(policy: policy))
+    state = Lock(EngineState(policy: policy))
     self.time = time
+    isMonotonic = time is DriverSeat
     self.place = place
+    self.onCancel = onCancel
     self.perform = perform
     time.attach(self)
   }
 
-  @inlinable
   deinit {
     time.stop()
   }
 
-  @inlinable package var now: Moment { time.now }
+  @inlinable package var now: Moment { isMonotonic ? MonotonicTime.now : time.now }
 
   @usableFromInline
   package var nextDeadline: Moment? {
@@ -52,7 +59,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   @inlinable
   package func service() -> Moment? {
     while true {
-      let now = time.now
+      let now = self.now
       let (work, next) = state.withLock { state in
         var work = Work()
         state.collectDue(into: &work, at: now, place: place)
@@ -68,62 +75,43 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     state.withLock { $0.core.setPolicy(policy, for: $0.intern(key)) }
   }
 
+  @usableFromInline
+  func removePolicy(for key: Key) {
+    state.withLock { state in
+      if let key = state.names.find(key) { state.core.setRule(0, for: key) }
+    }
+  }
+
   // MARK: Changes
 
-  /// Makes `value` the pending value of `key`; returns the replaced or dropped value.
+  /// Makes `value` the pending value of `key`; returns whether it replaced another.
   @inlinable
-  package func enqueue(_ value: consuming Value, for key: Key, delay: Duration?) {
-    let now = time.now
-    let value = value
+  package func enqueue(_ value: consuming Value, for key: Key, delay: Duration?) -> Bool {
+    let now = self.now
+    var value = value
+    var replaced: Value?
     // Most changes make no work and create none: its lists would cost as much as the change.
     var work: Work?
-    let replaced = state.withLock { state in
+    let isRenewed = state.withLock { state in
       let key = state.intern(key)
-      // A due timer precedes this change, even if its driver is late.
-      if state.core.isLate(key, at: now) {
-        work = state.collectLate(key, at: now, place: place)
+      let isRenewed =
+        delay == nil
+        && state.core.renew(key, at: now) { current in
+          swap(&current, &value)
+          return true
+        }
+      if !isRenewed {
+        replaced = state.change(key, to: value, delay, at: now, place: place, &work)
       }
-      let replaced = state.core.enqueue(value, for: key, at: now, delay: delay)
-      if state.hasWork(afterChangeOf: key) {
-        state.completeChange(of: key, &work, at: now, place: place)
-      }
-      return replaced
+      return isRenewed
     }
     if let work { act(on: work) }
-    withExtendedLifetime(replaced) {}
-  }
-
-  package func cancel(_ key: Key) -> CancelOutcome {
-    let now = time.now
-    let (outcome, dropped, work) = state.withLock { state in
-      var work = Work()
-      guard let key = state.names.find(key) else {
-        return (CancelOutcome.nothing, [Value](), work)
-      }
-      let (outcome, dropped) = state.drop(key, at: now, place: place, into: &work)
-      return (outcome, dropped, work)
-    }
-    act(on: work)
-    withExtendedLifetime(dropped) {}
-    return outcome
-  }
-
-  /// Drops all pending values and cancels running tasks; returns the number of dropped values.
-  package func cancelAll() -> Int {
-    let now = time.now
-    let (dropped, tasks, work) = state.withLock { state in
-      var work = Work()
-      let dropped = state.dropAll(at: now, place: place, into: &work)
-      return (dropped, Array(state.tasks.values), work)
-    }
-    act(on: work)
-    for task in tasks { task.cancel() }
-    return dropped.count
+    return isRenewed || replaced != nil
   }
 
   // MARK: Queries
 
-  package var pendingCount: Int {
+  @inlinable package var pendingCount: Int {
     state.withLock { $0.core.pendingCount + $0.claims.count }
   }
 
@@ -134,10 +122,37 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     }
   }
 
-  package var pendingKeys: [Key] {
-    state.withLock { state in
-      let keys = Set(state.core.pendingKeys()).union(state.claims.all.map(\.key))
-      return keys.map { state.names.key(of: $0) }
+  /// The keys with a pending value; the lock is released between groups of them.
+  @inlinable package var pendingKeys: [Key] {
+    var found = Set<KeyIndex>()
+    var place: Int32 = 0
+    var isDone = false
+    while !isDone {
+      let start = place
+      let (group, next, count) = state.withLock { state in
+        var next = start
+        let claimed = start == 0 ? state.claims.keys : []
+        let group = claimed + state.core.pendingKeys(from: &next, slots: 4096)
+        return (group, next, state.core.slotCount)
+      }
+      found.formUnion(group)
+      place = next
+      isDone = Int(next) >= count
+      if !isDone { Thread.letOthersIn() }
+    }
+    var keys: [Key] = []
+    keys.reserveCapacity(found.count)
+    var rest = found.makeIterator()
+    while true {
+      var group: [KeyIndex] = []
+      while group.count < 1024, let key = rest.next() { group.append(key) }
+      if group.isEmpty { return keys }
+      keys += state.withLock { [group] state in
+        // The number of a key that is no longer pending may be another key's by now.
+        group.filter { state.core.isPending($0) || state.claims[$0] != nil }
+          .map { state.names.key(of: $0) }
+      }
+      if keys.count < found.count { Thread.letOthersIn() }
     }
   }
 

@@ -24,14 +24,17 @@ private import Synchronization
   private let outer: UnsafeMutablePointer<RunMark>?
   /// Whether the run outlives the call that started it.
   private var isOpen = false
+  private var awaited: Awaited
 
   private init(
     engine: any ServedEngine,
     key: KeyIndex,
+    awaited: Awaited,
     outer: UnsafeMutablePointer<RunMark>?
   ) {
     self.engine = engine
     self.key = key
+    self.awaited = awaited
     unsafe self.outer = outer
   }
 
@@ -51,25 +54,42 @@ private import Synchronization
   static func during(
     _ engine: any ServedEngine,
     _ key: KeyIndex,
+    awaited: inout Awaited,
     _ body: () -> Void
   ) -> Bool {
     let outer = unsafe innermost
-    var mark = unsafe RunMark(engine: engine, key: key, outer: outer)
+    var mark = unsafe RunMark(engine: engine, key: key, awaited: awaited, outer: outer)
     unsafe withUnsafeMutablePointer(to: &mark) { mark in
       unsafe pthread_setspecific(storage, mark)
       body()
       unsafe pthread_setspecific(storage, outer)
     }
+    awaited = mark.awaited
     return mark.isOpen
   }
 
   /// Makes the current run outlive its call; the result ends it.
   package static func detach() -> RunEnd {
+    let mark = unsafe open()
+    return unsafe RunEnd(engine: mark.pointee.engine, key: mark.pointee.key)
+  }
+
+  /// Makes the current run a task; a flush that started the run waits for the task.
+  static func beginTask(_ needs: TaskNeeds) -> (RunEnd, TaskPlan) {
+    let mark = unsafe open()
+    let end = unsafe RunEnd(engine: mark.pointee.engine, key: mark.pointee.key)
+    var awaited = unsafe mark.pointee.awaited
+    let plan = end.engine.beginTask(of: end.key, needs, awaited: &awaited)
+    unsafe mark.pointee.awaited = awaited
+    return (end, plan)
+  }
+
+  private static func open() -> UnsafeMutablePointer<RunMark> {
     guard let mark = unsafe innermost else {
       preconditionFailure("Only a run can be detached, from the thread that it started on.")
     }
     unsafe mark.pointee.isOpen = true
-    return unsafe RunEnd(engine: mark.pointee.engine, key: mark.pointee.key)
+    return unsafe mark
   }
 
   /// Whether this thread or task is inside a run of `engine`.
@@ -80,7 +100,18 @@ private import Synchronization
       if unsafe found.pointee.engine === engine { return true }
       unsafe mark = found.pointee.outer
     }
-    return AsyncRunMark.isInside(engine)
+    return AsyncRunMark.all.contains { $0.engine === engine }
+  }
+
+  /// The runs that this thread and task are inside.
+  static var runs: [WaitNode] {
+    var nodes = AsyncRunMark.all.map { WaitNode.run(ObjectIdentifier($0.engine), $0.key) }
+    var mark = unsafe innermost
+    while let found = unsafe mark {
+      unsafe nodes.append(.run(ObjectIdentifier(found.pointee.engine), found.pointee.key))
+      unsafe mark = found.pointee.outer
+    }
+    return nodes
   }
 }
 
@@ -97,28 +128,32 @@ package struct RunEnd: Sendable {
 final class AsyncRunMark: Sendable {
   @TaskLocal private static var innermost: AsyncRunMark?
 
-  private let engine: any ServedEngine
+  let engine: any ServedEngine
+  let key: KeyIndex
   private let outer: AsyncRunMark?
   /// Whether the run has ended; tasks that it started are then no longer inside it.
   private let hasEnded = Atomic(false)
 
-  private init(engine: any ServedEngine) {
-    self.engine = engine
+  private init(_ run: RunEnd) {
+    engine = run.engine
+    key = run.key
     outer = Self.innermost
   }
 
-  static func during(_ engine: any ServedEngine, _ body: () async -> Void) async {
-    let mark = AsyncRunMark(engine: engine)
+  static func during(_ run: RunEnd, _ body: () async -> Void) async {
+    let mark = AsyncRunMark(run)
     await $innermost.withValue(mark) { await body() }
     mark.hasEnded.store(true, ordering: .releasing)
   }
 
-  static func isInside(_ engine: any ServedEngine) -> Bool {
+  /// The runs that the calling task is inside, the innermost first.
+  static var all: [AsyncRunMark] {
+    var marks: [AsyncRunMark] = []
     var mark = innermost
     while let found = mark {
-      if found.engine === engine, !found.hasEnded.load(ordering: .acquiring) { return true }
+      if !found.hasEnded.load(ordering: .acquiring) { marks.append(found) }
       mark = found.outer
     }
-    return false
+    return marks
   }
 }

@@ -12,6 +12,7 @@
 #endif
 
 /// Starts threads.
+@usableFromInline
 enum Thread {
   /// Runs `body` on a new thread.
   ///
@@ -25,6 +26,23 @@ enum Thread {
     if failure != 0 { unsafe start.release() }
     return failure
   }
+
+  /// Whether the caller holds the main actor's thread.
+  static var isMain: Bool {
+    #if canImport(Darwin)
+      return pthread_main_np() != 0
+    #else
+      #if canImport(Dispatch)
+        // After `dispatch_main` any thread can serve the main queue.
+        if QueueMark.main.isCurrent { return true }
+      #endif
+      return number.map { $0 == "\(getpid())" } ?? false
+    #endif
+  }
+
+  /// Lets threads that wait for a lock have it, which the caller has just released.
+  @usableFromInline
+  static func letOthersIn() { usleep(1) }
 
   private static func create(_ context: UnsafeMutableRawPointer) -> Int32 {
     #if canImport(Darwin)
@@ -112,18 +130,23 @@ enum Thread {
       #endif
     }
 
+    /// The number of the calling thread; `nil` without a `/proc` file system.
+    private static var number: String? {
+      // The link is "PROCESS/task/THREAD".
+      var link = [CChar](repeating: 0, count: 64)
+      let length = unsafe readlink("/proc/thread-self", &link, link.count)
+      guard length > 0, let slash = link.lastIndex(of: CChar(UInt8(ascii: "/"))) else { return nil }
+      return String(
+        decoding: link[(slash + 1)..<length].map(UInt8.init(bitPattern:)),
+        as: UTF8.self
+      )
+    }
+
     /// Makes the kernel end the calling thread's waits on time instead of up to 50 µs late.
     ///
     /// If that is not permitted, nothing changes.
     static func sharpenTimer() {
-      // The link is "PROCESS/task/THREAD"; the setting is in the folder of the thread.
-      var link = [CChar](repeating: 0, count: 64)
-      let length = unsafe readlink("/proc/thread-self", &link, link.count)
-      guard length > 0, let slash = link.lastIndex(of: CChar(UInt8(ascii: "/"))) else { return }
-      let thread = String(
-        decoding: link[(slash + 1)..<length].map(UInt8.init(bitPattern:)),
-        as: UTF8.self
-      )
+      guard let thread = number else { return }
       let file = unsafe open("/proc/\(thread)/timerslack_ns", O_WRONLY | O_CLOEXEC)
       guard file >= 0 else { return }
       _ = unsafe write(file, "1", 1)

@@ -40,4 +40,27 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
   ) -> SettledSequence<Self, Int> {
     SettledSequence(base: self, policy: policy, clock: clock) { _ in 0 }
   }
+
+  /// Returns the last element of each burst; another name for ``settled(by:clock:)`` with
+  /// ``Policy/debounce(for:)``.
+  ///
+  /// Unlike the method of swift-async-algorithms, it also delivers an element that is pending when
+  /// the sequence ends.
+  public func debounce(
+    for interval: Duration,
+    clock: any Clock<Duration> = SuspendingClock()
+  ) -> SettledSequence<Self, Int> {
+    settled(by: .debounce(for: interval), clock: clock)
+  }
+
+  /// Returns the first element, then the newest one after each interval; another name for
+  /// ``settled(by:clock:)`` with ``Policy/throttle(for:)``.
+  ///
+  /// Unlike the method of swift-async-algorithms, it always delivers the last element.
+  public func throttle(
+    for interval: Duration,
+    clock: any Clock<Duration> = SuspendingClock()
+  ) -> SettledSequence<Self, Int> {
+    settled(by: .throttle(for: interval), clock: clock)
+  }
 }

@@ -66,7 +66,7 @@ final class SettledChannel<Key: Hashable & Sendable, Element: Sendable, Failure:
   }
 
   func send(_ element: Element, forKey key: Key) {
-    engine.enqueue(element, for: key, delay: nil)
+    _ = engine.enqueue(element, for: key, delay: nil)
   }
 
   /// Delivers pending elements, then the end.

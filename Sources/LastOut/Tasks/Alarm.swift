@@ -36,7 +36,8 @@ final class Alarm: Sendable {
   var hasFired: Bool { state.withLock { $0.hasFired } }
 
   func arm() {
-    engine.enqueue(Job { [self] in fire() }, for: key, delay: timeout)
+    var body = LastOutTask.Body.plain { [self] in fire() }
+    _ = engine.enqueue(&body, for: key, delay: timeout)
     // An invalidation in between had nothing to cancel.
     if state.withLock({ $0.handler == nil }) { _ = engine.cancel(key) }
   }

@@ -17,11 +17,12 @@ public func debounce(
 /// A function that runs only its last task, once that has settled.
 ///
 /// Each call replaces the pending task, which is freed at once. Tasks run on threads of the library
-/// and never overlap. Copies share one pending task; releasing all of them does not stop it.
+/// and never overlap; an error that one throws is written to standard error. Copies share one pending
+/// task; releasing all of them does not stop it.
 public struct Debounce: Sendable {
-  private static var key: Int { 0 }
+  private static var key: UInt8 { 0 }
 
-  private let engine: TaskEngine
+  private let queue: LastOutTaskQueue<UInt8>
 
   /// Creates a function that collapses its calls by `policy`.
   ///
@@ -29,27 +30,62 @@ public struct Debounce: Sendable {
   ///   - policy: When the pending task settles.
   ///   - clock: The clock; by default the machine's monotonic clock.
   public init(policy: Policy, clock: any Clock<Duration> = SuspendingClock()) {
-    engine = .make(policy: policy, time: clock.timekeeper(), place: clock.defaultPlace)
+    let report = RunReport<String, LastOutTask>(onError: nil, log: nil)
+    queue = LastOutTaskQueue(
+      policy: policy,
+      clock: clock,
+      executor: nil,
+      log: nil,
+      keepsPending: true
+    ) { _, run, _ in
+      report.run(run.value, forKey: "debounced function")
+    }
   }
 
   /// Makes `task` the pending task.
-  public func callAsFunction(_ task: @escaping @Sendable () -> Void) {
-    // The pending task retains the engine, so it runs even if the function is released.
-    engine.enqueue(
-      Job { [engine] in withExtendedLifetime(engine) { task() } },
-      for: Self.key,
-      delay: nil
-    )
+  ///
+  /// - Returns: How the task ended, for callers that await it.
+  @discardableResult
+  public func callAsFunction(_ task: @escaping @Sendable () throws -> Void) -> LastOutRun {
+    add(.plain(task))
   }
 
-  /// Drops the pending task; its captures are freed before this method returns.
+  /// Makes an asynchronous task the pending task.
+  ///
+  /// - Returns: How the task ended, for callers that await it.
   @discardableResult
-  public func cancel() -> CancelOutcome { engine.cancel(Self.key) }
+  public func callAsFunction(
+    _ task: @escaping @Sendable @isolated(any) () async throws -> Void
+  ) -> LastOutRun {
+    add(LastOutTask.Body(asynchronous: task))
+  }
 
-  /// Runs the pending task on the calling thread, or after the task that is already running.
+  /// Makes a task that runs on the main actor the pending task.
+  ///
+  /// - Returns: How the task ended, for callers that await it.
   @discardableResult
-  public func flush() -> FlushOutcome { engine.flush(Self.key) }
+  public func callAsFunction<Failure: Error>(
+    _ task: @escaping @Sendable @MainActor () throws(Failure) -> Void
+  ) -> LastOutRun {
+    add(.main(task))
+  }
+
+  /// Drops the pending task, whose captures are freed before this method returns, and cancels an
+  /// asynchronous task that runs.
+  @discardableResult
+  public func cancel() -> CancelOutcome { queue.cancel(forKey: Self.key) }
+
+  /// Runs the pending task now, and returns when it has ended.
+  ///
+  /// See ``LastOutValueQueue/flush(forKey:)``.
+  @discardableResult
+  public func flush() -> FlushOutcome { queue.flush(forKey: Self.key) }
 
   /// Whether a task is pending.
-  public var isPending: Bool { engine.isPending(Self.key) }
+  public var isPending: Bool { queue.isPending(forKey: Self.key) }
+
+  private func add(_ body: LastOutTask.Body) -> LastOutRun {
+    var body = body
+    return queue.withEngine { $0.enqueue(&body, for: Self.key, delay: nil).run }
+  }
 }

@@ -3,17 +3,14 @@
 
 private import Synchronization
 
-/// An engine whose keys are unique numbers.
-typealias TaskEngine = QueueEngine<Int, Job>
+/// An engine of closures whose keys are unique numbers.
+typealias TaskEngine = QueueEngine<Int, LastOutTask>
 
-extension QueueEngine where Key == Int, Value == Job {
+extension QueueEngine where Key == Int, Value == LastOutTask {
   /// Serves all delayed tasks of the program on the machine's clock.
-  static let tasks = TaskEngine.make(
-    time: DriverSeat(.queues),
-    place: LastOutExecutor.threads.place
-  )
+  static let tasks = make(time: DriverSeat(.queues), place: LastOutExecutor.threads.place)
   /// Serves all watchdogs of the program, with a dedicated driver and threads.
-  static let watchdogs = TaskEngine.make(
+  static let watchdogs = make(
     time: DriverSeat(.watchdogs),
     place: .threads(.watchdogs, limit: 4096)
   )
@@ -23,14 +20,10 @@ extension QueueEngine where Key == Int, Value == Job {
     TaskKeys.next()
   }
 
-  static func make(
-    policy: Policy = .standard,
-    time: any Timekeeper,
-    place: TaskPlace
-  ) -> TaskEngine {
-    TaskEngine(policy: policy, time: time, place: place) { _, run, _ in
-      run.value.onStart?()
-      try? run.value.task()
+  private static func make(time: any Timekeeper, place: TaskPlace) -> TaskEngine {
+    let report = RunReport<String, LastOutTask>(onError: nil, log: nil)
+    return QueueEngine(policy: .standard, time: time, place: place) { _, run, _ in
+      report.run(run.value, forKey: "delayed task")
     }
   }
 

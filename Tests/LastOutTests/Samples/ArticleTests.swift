@@ -43,7 +43,7 @@ import Testing
 
   @Test(arguments: articles)
   func `every sample of an article is compiled`(article: String) throws {
-    let samples = try ["QueueSamples", "TaskSamples", "AsyncSamples"].map {
+    let samples = try ["QueueSamples", "TaskSamples", "AsyncSamples", "ProgramSamples"].map {
       try Self.read("Tests/LastOutTests/Samples/\($0).swift")
     }
     let blocks = Self.blocks(of: try Self.read(article))

@@ -46,7 +46,8 @@ import Testing
     switch await run.outcome {
     case .completed: log("sent")
     case .failed(let error): log("failed: \(error)")
-    case .dropped: log("replaced or cancelled")
+    case .dropped: log("replaced by a newer one")
+    case .cancelled: log("cancelled")
     }
     #expect(log.lines == ["40", "sent"])
   }
@@ -84,7 +85,7 @@ import Testing
   }
 
   @Test func `a task under test sleeps`() async {
-    let clock = TestClock()
+    let clock = LastOutTestClock()
     let queue = LastOutQueue(clock: clock)
     let run = queue.enqueue(forKey: "lamp", delay: .zero) {
       try await clock.sleep(for: .seconds(5))

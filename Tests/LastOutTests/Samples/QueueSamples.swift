@@ -38,14 +38,14 @@ import Testing
   }
 
   @Test func `a change carries its own delay`() {
-    let clock = TestClock()
+    let clock = LastOutTestClock()
     let queue = clock.queue()
     queue.enqueue(forKey: "blind/position", delay: .seconds(5)) { log("blind moves") }
     #expect(clock.nextDeadline == .seconds(5))
   }
 
   @Test func `a cancel returns its outcome`() {
-    let queue = TestClock().queue()
+    let queue = LastOutTestClock().queue()
     switch queue.cancel(forKey: "desk-lamp/brightness") {
     case .cancelled: log("dropped, and what it captured is free")
     case .alreadyStarted: log("too late")
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test func `the test clock runs tasks at their exact times`() {
-    let clock = TestClock()
+    let clock = LastOutTestClock()
     let queue = LastOutQueue(policy: Policy(delay: .milliseconds(300)), clock: clock)
     queue.enqueue(forKey: "lamp") { log("on") }
     clock.advance(by: .milliseconds(299))
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test func `the test clock makes delayed tasks`() {
-    let clock = TestClock()
+    let clock = LastOutTestClock()
     let task = DelayedTask(after: .seconds(1), clock: clock) { log("late") }
     clock.advance(by: .seconds(1))
     #expect(task.cancel() == .alreadyStarted)

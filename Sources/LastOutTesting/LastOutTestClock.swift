@@ -8,7 +8,7 @@ package import LastOut
 /// Queues, delayed tasks, watchdogs and debounced functions on this clock run their tasks on the
 /// thread that advances it, each at its exact time and one after the other. Values that lead a burst
 /// run on the thread that enqueues them. Any code that sleeps on a `Clock` can use this one.
-public final class TestClock: Clock, Sendable {
+public final class LastOutTestClock: Clock, Sendable {
   /// The unit of the clock's instants.
   public typealias Duration = Swift.Duration
 
@@ -98,6 +98,6 @@ public final class TestClock: Clock, Sendable {
   }
 }
 
-extension TestClock: EngineClock {
-  package func makeTimekeeper() -> any Timekeeper { TestTimekeeper(hands) }
+extension LastOutTestClock: EngineClock {
+  package func makeTimekeeper() -> any Timekeeper { TestTimekeeper(hands, sleeping: sleeping) }
 }

@@ -4,7 +4,7 @@
 public import LastOut
 
 /// Shorthand for initializers with a clock.
-extension TestClock {
+extension LastOutTestClock {
   /// Creates a queue on this clock; errors of its tasks are ignored by default.
   public func queue(
     policy: Policy = .standard,
