@@ -217,8 +217,9 @@ import Testing
     try bench.process("b").signal(SIGTERM)
     #expect(try bench.process("b").waitForExit() == 0)
     #expect(bench.witness.waitFor("slow/\(Self.number(device))", "4"))
-    try bench.waitUntil("a", "not given away") { $0.allSatisfy { $0 == "a" } }
-    #expect(try bench.members()["b"] == "left")
+    try bench.waitUntil("a", "not given away") { owners in
+      try owners.allSatisfy { $0 == "a" } && bench.members()["b"] == "left"
+    }
     #expect(accepted(try bench.client("a").ask(#"{"key":"\#(device)/level","set":4}"#)))
     #expect(bench.witness.waitFor("cmd/\(Self.number(device))", "4"))
   }
