@@ -268,7 +268,10 @@ let package = Package(
       name: "FaultSimulationTests",
       dependencies: ["Commands", "FaultSimulation", "LastOutTesting", "Values"]
     ),
-    .testTarget(name: "ClusterTests", dependencies: ["Cluster", "ClusterSimulation", "LastOut"]),
+    .testTarget(
+      name: "ClusterTests",
+      dependencies: ["Cluster", "ClusterSimulation", "Durability", "LastOut"]
+    ),
     .testTarget(
       name: "EngineTests",
       dependencies: [
