@@ -123,7 +123,7 @@ struct PartitionLog: Sendable {
     }
   }
 
-  /// Drops the frames that wait, of which one may be on its way.
+  /// Drops the frames that wait; the engine may have the first one already.
   mutating func dropWaiting() {
     waiting = []
     isOutdated = isAppending

@@ -99,8 +99,7 @@ struct WithheldKeys {
     at now: Moment
   ) -> Bool {
     guard keys[Int(key.rawValue)].urgentNumber == 0, !rows.isNewestUrgent(key) else { return false }
-    for barrier in keys[Int(key.rawValue)].barriers
-    where rows.holdsOlder(barrier.rival, than: barrier.sequence + 1, at: now) {
+    for barrier in keys[Int(key.rawValue)].barriers where Self.isOnDisk(barrier, rows, at: now) {
       return true
     }
     return false
@@ -190,8 +189,15 @@ struct WithheldKeys {
     _ rows: borrowing JournalRows,
     at now: Moment
   ) -> Bool {
+    isOnDisk(barrier, rows, at: now) || hasCommand(barrier, rows)
+  }
+
+  private static func isOnDisk(
+    _ barrier: Barrier,
+    _ rows: borrowing JournalRows,
+    at now: Moment
+  ) -> Bool {
     rows.holdsOlder(barrier.rival, than: barrier.sequence + 1, at: now)
-      || hasCommand(barrier, rows)
   }
 
   /// Whether the row that a barrier names is that of a command that has not ended: what a command ends

@@ -146,22 +146,24 @@ struct Model {
 
   func isOnline(_ place: Int) -> Bool { isConnected && devices[keys[place].device].isOnline }
 
-  /// Whether what the broker retains of the device, or of the key, is not there yet.
-  func lacksRetained(_ place: Int) -> Bool {
-    guard retainedBy != nil else { return false }
+  /// Whether the broker has not sent yet what it retains of the device's availability.
+  private func lacksAvailability(_ place: Int) -> Bool {
     let device = devices[keys[place].device]
-    let isUnheard = keys[place].property.state != nil && !heardKeys.contains(place)
-    return device.heard.count < device.sources.count || isUnheard
+    return retainedBy != nil && device.heard.count < device.sources.count
   }
+
+  /// Whether it has not sent yet what it retains of the key's state.
+  private func lacksState(_ place: Int) -> Bool {
+    retainedBy != nil && keys[place].property.state != nil && !heardKeys.contains(place)
+  }
+
+  /// Whether anything of what it retains is missing.
+  func lacksRetained(_ place: Int) -> Bool { lacksAvailability(place) || lacksState(place) }
 
   /// Whether a value waits for what the broker retains of its device.
   func awaitsRetained(_ place: Int) -> Bool {
-    guard retainedBy != nil else { return false }
-    let device = devices[keys[place].device]
-    let isUnknown = device.heard.count < device.sources.count
-    guard let ready = keys[place].ready else { return isUnknown }
-    let isUnheard = keys[place].property.state != nil && !heardKeys.contains(place)
-    return ready.isReplayed ? isUnknown || isUnheard : isUnknown && !ready.isUrgent
+    guard let ready = keys[place].ready else { return lacksAvailability(place) }
+    return ready.isReplayed ? lacksRetained(place) : lacksAvailability(place) && !ready.isUrgent
   }
 
   var offlineReason: String {
@@ -214,10 +216,8 @@ struct Model {
   /// Whether the device is known to have `value` already.
   func isKnown(_ value: Value, _ place: Int) -> Bool {
     let key = keys[place]
-    let isMissing = retainedBy != nil && !heardKeys.contains(place)
-    let isStale =
-      key.property.state != nil
-      && (isMissing || outdatedKeys.contains(place) || mustWait(place))
+    let isOutdated = outdatedKeys.contains(place) || mustWait(place)
+    let isStale = lacksState(place) || key.property.state != nil && isOutdated
     return isOnline(place) && !isStale && !key.isAction && !key.property.always
       && shows(value, place)
   }

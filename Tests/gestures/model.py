@@ -253,7 +253,7 @@ class SiteModel:
         self.expectation(key).cancel(count, at)
         device = self.devices[key.partition("/")[0]]
         if count != 0 and device.is_commanded:
-            # It stopped, or turned, somewhere on its way.
+            # Nobody knows where it stopped, or turned.
             device.properties["position"].final = device.properties["position"].everything()
         if count != 0 and device.device.kind == "Lamp" and device.device.details["implies"]:
             # With the brightness goes what it implied.
