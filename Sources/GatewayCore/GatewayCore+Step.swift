@@ -35,6 +35,11 @@ extension GatewayCore {
           collectOutcomes(at: now)
           continue
         }
+        // An event may have released a key, which nothing but this step would send.
+        if let effect = nextPublish(at: now, host) {
+          stage = .publishing
+          return effect
+        }
         stage = .states
       case .states:
         if let effect = nextState(at: now, host) { return effect }

@@ -228,4 +228,20 @@ import Values
       if effects.contains("write") { bench.commitEnds() }
     }
   }
+
+  /// Nothing but the step that sends the newer value would send the one that waited for the stop.
+  @Test func `what waits for a stop leaves in the step that sends what replaced the stop`() throws {
+    var bench = CoreBench()
+    try bench.set("light/hue", .number(31))
+    bench.pass(200)
+    #expect(bench.step().contains("write"))  // Which takes long.
+    try bench.set("fan/speed", .number(50), skipsQuiet: true)
+    #expect(bench.published() == ["publish speed/set 50"])
+    try bench.set("fan/speed", .number(0))
+    try bench.set("fan/swing", .number(30), skipsQuiet: true)
+    try bench.set("fan/speed", .number(20), skipsQuiet: true)
+    #expect(bench.published().isEmpty)
+    bench.acknowledgeAll()
+    #expect(bench.published() == ["publish speed/set 20", "publish swing/set 30"])
+  }
 }
