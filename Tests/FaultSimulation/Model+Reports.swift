@@ -216,7 +216,7 @@ extension Model {
     case .expiry:
       let isUnknown = isOnline(place)
       guard let ready = keys[place].takeReady() else { return }
-      // What it replaced stays overridden: if both are rejected before anybody was told, that is back.
+      if keys[place].newest == ready.number { keys[place].overridden = nil }
       let reason = isUnknown ? "the device's availability is not known yet" : offlineReason
       emit(.expired, ready, place, reason: reason)
     case .confirmation: unconfirmed(place)

@@ -119,9 +119,10 @@ extension HouseholdLife {
       }
     case .unchanged:
       // Nothing tells a gateway yet that the device has lost its power, and with it the value; that a
-      // press moves it on; or that it takes longer than it has to.
+      // press moves it on from where it was heard; or that it takes longer than it has to.
       let isUnpowered = !devices[facts[key].device].isPowered
-      if isLate(key) || isUnpowered || isPressed(key) || isSlow(key) { expectation.excuse(key) }
+      let isElsewhere = isLate(key) || isPressed(key) || isSlow(key)
+      if isUnpowered || isElsewhere && !endedUnheard.contains(key) { expectation.excuse(key) }
     case .confirmed: confirmedAt[key] = now
     case .failed, .expired, .cancelled, .rejected:
       if event.reason != "urgent" { commands.urgentSince[key] = nil }
@@ -170,6 +171,9 @@ extension HouseholdLife {
       log("leaves: \(publish.topic) \(text), of \(parts.map(\.intent))")
     }
     if carried.count > 1, parts.contains(where: \.isOfGroup) { seen[.groupMessages] += 1 }
+    for part in parts {
+      endedUnheard.formUnion(facts.indices.filter { facts[part.key].ends(part.value, $0) })
+    }
     judge(parts)
     send(publish)
   }

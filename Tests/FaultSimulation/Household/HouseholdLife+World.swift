@@ -251,6 +251,7 @@ extension HouseholdLife {
     if isTraced { log("\(name(key)) shows \(wire)") }
     core.reported(index, wire, source: 0, at: now)
     heard[key] = registry[index].property.value(fromWire: wire)
+    endedUnheard.remove(key)
     let isDark = facts[key].implies.map { heard[$0] == .boolean(false) } ?? false
     if isDark { heardDark.insert(key) } else { heardDark.remove(key) }
     collect()

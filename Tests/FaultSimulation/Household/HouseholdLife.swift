@@ -68,6 +68,8 @@ package final class HouseholdLife {
   /// What the gateway heard of each key last, and when its command was confirmed.
   var heard: [Value?]
   var confirmedAt: [Int: Moment] = [:]
+  /// The keys that something urgent has ended at the device since they were heard.
+  var endedUnheard: Set<Int> = []
   /// The keys that it heard while what they imply was off.
   var heardDark: Set<Int> = []
 
