@@ -202,3 +202,195 @@ extension Completions {
     #"COMPREPLY=($(compgen -W "\#(words.joined(separator: " "))" -- "$word"))"#
   }
 }
+
+/// The script for fish.
+extension Completions {
+  func fish() -> String {
+    let start = "complete -c \(program.name)"
+    var text = fishFunctions
+    text += "\(start) -f\n\(start) -s h -l help -d 'Show help.'\n"
+    text += "\(start) -n __fish_use_subcommand -l version -d 'Show the version.'\n"
+    for command in program.commands {
+      text += "complete -c \(program.name) -n __fish_use_subcommand -a \(command.name)"
+      text += " -d \(Self.quoted(command.summary))\n"
+      if !command.isPassed { text += fishParameters(of: command) }
+    }
+    return text
+  }
+
+  private var wordsName: String { "__\(program.name)_words" }
+  private var socketName: String { "__\(program.name)_socket" }
+
+  /// The functions that read the command line.
+  private var fishFunctions: String {
+    """
+    # Prints the command and its arguments; options and their values, which it gets, are left out.
+    function \(wordsName)
+      set -l skips no
+      for word in (commandline -opc)[2..]
+        if test $skips = yes
+          set skips no
+        else if string match -qr -- '^--[^=]*$' $word
+          contains -- $word $argv; and set skips yes
+        else if not string match -qr -- '^-[^0-9.]' $word
+          echo $word
+        end
+      end
+    end
+    function \(socketName)
+      set -l before
+      for word in (commandline -opc)
+        string match -q -- '--socket=*' $word; and echo $word
+        test "$before" = --socket; and echo "--socket=$word"
+        set before $word
+      end
+    end
+
+    """
+  }
+
+  func fishParameters(of command: CommandEntry) -> String {
+    var text = ""
+    let condition = Self.quoted("__fish_seen_subcommand_from \(command.name)")
+    let start = "complete -c \(program.name) -n \(condition)"
+    let parameters = command.details().parameters
+    let options = Self.valued(parameters)
+    for (place, argument) in parameters.filter(\.isPositional).enumerated() {
+      let values = fishValues(argument.completion, options)
+      guard !values.isEmpty else { continue }
+      let condition =
+        "__fish_seen_subcommand_from \(command.name);"
+        + " and test (count (\(wordsName) \(options)))"
+        + (argument.kind == .arguments ? " -gt \(place)" : " = \(place + 1)")
+      text += "complete -c \(program.name) -n \(Self.quoted(condition)) \(values)\n"
+    }
+    for parameter in parameters where !parameter.isPositional {
+      let values = fishValues(parameter.completion, options)
+      // -x is -r without files.
+      let value = parameter.completion == .files ? " -r" : " -x"
+      let needsValue = parameter.kind == .option ? value : ""
+      let short = parameter.short.map { " -s \($0)" } ?? ""
+      text += "\(start)\(short) -l \(parameter.name)\(needsValue)"
+      text += " -d \(Self.quoted(parameter.help))\(values.isEmpty ? "" : " \(values)")\n"
+    }
+    return text
+  }
+
+  /// `options` are the options of the command that are followed by their value.
+  private func fishValues(
+    _ completion: ParameterDescription.Completion,
+    _ options: String
+  ) -> String {
+    switch completion {
+    case .none: ""
+    case .files: "-F"
+    case .directories:
+      "-a '(__fish_complete_directories \(Self.fishWord))'"
+    case .keys: fishAnswer("--keys=any --starting=\(Self.fishWord)")
+    case .keysOf(let command): fishAnswer("--keys=\(command) --starting=\(Self.fishWord)")
+    case .values: fishAnswer("--values=(\(wordsName) \(options))[2]")
+    case .members: fishAnswer("--values=(\(wordsName) \(options))[2]/")
+    case .commands: "-a \(Self.quoted(program.commands.map(\.name).joined(separator: " ")))"
+    case .words(let words): "-a \(Self.quoted(words.joined(separator: " ")))"
+    }
+  }
+
+  /// The text to complete, which may follow --name=.
+  private static let fishWord = #"(commandline -ct | string replace -r "^--[^=]*=" "")"#
+
+  private func fishAnswer(_ question: String) -> String {
+    "-a \(Self.quoted("(\(asking) \(question) (\(socketName)) 2>/dev/null)"))"
+  }
+
+  private static func quoted(_ text: String) -> String {
+    var result = "'"
+    for character in text {
+      if character == "'" || character == "\\" { result += "\\" }
+      result.append(character)
+    }
+    return result + "'"
+  }
+}
+
+/// The script for zsh: that for bash, which zsh can run, with descriptions of commands and options.
+extension Completions {
+  /// The first line is for a folder in `fpath`.
+  func zsh() -> String {
+    let passed = program.commands.filter(\.isPassed).map(\.name)
+    var text = "#compdef \(program.name)\nautoload -U +X bashcompinit && bashcompinit\n" + bash()
+    text += """
+      # Offers words, each with its description.
+      \(offerName)() {
+        local name help width=0
+        local -a names shown
+        for name help; do ((${#name} <= width)) || width=${#name}; done
+        for name help; do
+          help="${(r:width:)name}  $help"
+          names+=("$name") shown+=("${help[1,COLUMNS-1]}")
+        done
+        compadd -l -d shown - "${names[@]}"
+      }
+      \(zshName)() {
+        if ((CURRENT == 2)); then
+          \(offer(program.commands.map { ($0.name, $0.summary) } + Self.ownOptions))
+        elif [[ $PREFIX == -* && $PREFIX != *=* ]]; then
+          case ${words[2]} in
+
+      """
+    if !passed.isEmpty {
+      text += "    \(passed.joined(separator: "|"))) \(passedName)_described ;;\n"
+    }
+    text += """
+          *) \(ownName)_described ;;
+          esac
+        else
+          _bash_complete -F _\(program.name)
+        fi
+      }
+
+      """
+    text += described(ownName, program.commands.filter { !$0.isPassed })
+    text += "compdef \(zshName) \(program.name)\n"
+    return text + (passed.isEmpty ? zshEnd : "")
+  }
+
+  /// The first completion loads the script from such a folder, and the script must answer it too.
+  var zshEnd: String { "[[ ${funcstack[1]} == _\(program.name) ]] && \(zshName)\n:\n" }
+
+  /// A function that offers the options of these commands.
+  func described(_ name: String, _ commands: [CommandEntry]) -> String {
+    var text = "\(name)_described() {\n  case ${words[2]} in\n"
+    for command in commands {
+      let options = command.details().parameters.filter { !$0.isPositional }.flatMap { option in
+        Self.spellings(option).map { ($0, option.help) }
+      }
+      text += "  \(command.name)) \(offer(options + [("--help", "Show this help.")])) ;;\n"
+    }
+    return text + "  esac\n}\n"
+  }
+
+  private var zshName: String { "_\(program.name)_zsh" }
+  private var offerName: String { "_\(program.name)_offer" }
+
+  private static let ownOptions = [
+    ("--help", "Show this, or a command's help."), ("--version", "Show the version."),
+  ]
+
+  private func offer(_ words: [(name: String, help: String)]) -> String {
+    words.reduce(offerName) { text, word in
+      "\(text) \(word.name) \(Self.zshQuoted(Self.firstSentence(of: word.help)))"
+    }
+  }
+
+  /// The sentence up to its full stop, if another follows.
+  private static func firstSentence(of help: String) -> String {
+    let words = help.split(separator: " ")
+    let end = words.firstIndex { $0.hasSuffix(".") } ?? words.endIndex - 1
+    return words.prefix(through: max(0, end)).joined(separator: " ")
+  }
+
+  private static func zshQuoted(_ text: String) -> String {
+    let parts = text.split(separator: "'", omittingEmptySubsequences: false)
+    return "'" + parts.joined(separator: #"'\''"#) + "'"
+  }
+}

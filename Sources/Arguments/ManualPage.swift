@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
+
 /// Writes manual pages for `man` from the same tables as parsing and help.
 package struct ManualPage {
   private var lines: [String] = []
@@ -127,5 +129,33 @@ package struct ManualPage {
     }
     // A line that starts with a dot would be a request.
     return escaped.hasPrefix(".") ? "\\&" + escaped : escaped
+  }
+}
+
+extension ManualPage {
+  /// Prints a page: roff in a pipe; on a terminal what man(1) makes of it, or the help without man.
+  package static func show(_ page: String, help: String) -> ExitCode {
+    guard isatty(STDOUT_FILENO) == 1 else {
+      StandardOutput.show(page)
+      return .done
+    }
+    openInMan(page)
+    StandardOutput.show(help)
+    return .done
+  }
+
+  /// Executes man in place of this process, with the page as its input; returns only on failure.
+  private static func openInMan(_ page: String) {
+    guard let stream = unsafe tmpfile() else { return }
+    let file = unsafe fileno(stream)
+    let bytes = Array(page.utf8)
+    guard unsafe write(file, bytes, bytes.count) == bytes.count,
+      lseek(file, 0, SEEK_SET) == 0, dup2(file, STDIN_FILENO) == STDIN_FILENO
+    else { return }
+    let words = ["man", "-l", "-"]
+    var pointers = unsafe words.map { word in unsafe strdup(word) }
+    unsafe pointers.append(nil)
+    unsafe execvp("man", pointers)
+    for index in unsafe pointers.indices { unsafe free(pointers[index]) }
   }
 }

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Commands
+package import Commands
 package import Configuration
-import Control
+package import Control
 import Devices
 import Durability
 package import Engine
@@ -13,6 +13,7 @@ package import Journal
 import LastOut
 import MQTT
 package import Operations
+import Values
 
 /// The host of a ``GatewayCore``: it owns the event loop's batch, the surfaces, the journal's thread
 /// and reload, and has no opinion.
@@ -274,5 +275,95 @@ package final class GatewayHost {
       publishing = loop.phase("publishing commands")
       emitting = loop.phase("publishing targets and events")
     }
+  }
+}
+
+/// Performing what the core decided.
+extension GatewayHost {
+  func perform(_ effect: Effect, at now: Moment) {
+    switch effect {
+    case .write(let work): store?.submit(work)
+    case .readClock: context.core.pipeline.clockRead(SystemClock.read())
+    case .publish(let publish): mqtt.publish(publish, at: now)
+    case .requestState(let request): mqtt.request(request)
+    case .forward(let publish, let broker): mqtt.forward(publish, to: broker)
+    case .passOn(let change): passOn(change, at: now)
+    case .emit(let event): events.deliver(event, at: now)
+    case .record(let change):
+      controlSocket?.sendToRecorders(change, key: context.registry[change.key].key)
+    case .stateChanged(let key):
+      http?.streams.changed(key)
+      cluster?.rows.changed(key)
+    case .publishState(let item, let payload, let place):
+      if !mqtt.publishState(item, payload) { context.core.states.putBack(place) }
+    case .definitionsReplaced: reloads.replaceDefinitions()
+    case .reloaded: reloads.coreFinished()
+    case .storeHealth(let fault):
+      let store = cluster == nil ? "Journal" : "Cluster's engine"
+      Notify.status(fault.map { "\(store) degraded: \($0)" } ?? "Running")
+      mqtt.publishStatus()
+    case .resumed(let value):
+      context.log.debug(
+        "Journalled value resumed",
+        ["key": context.registry[value.key].key, "value": Excerpt.of(value.value.json)]
+      )
+    case .log(let entry): context.log.log(entry.level.logLevel, entry.message, entry.fields)
+    case .closeStore: store?.beginClosing()
+    case .sayOffline: mqtt.publishOffline()
+    case .end(let report): end(report)
+    }
+  }
+}
+
+extension LogEntry.Level {
+  fileprivate var logLevel: Logger.Level {
+    switch self {
+    case .info: .info
+    case .warning: .warning
+    case .error: .error
+    }
+  }
+}
+
+/// What a program that runs a gateway can see of it.
+extension GatewayHost {
+  /// The path of the control socket once started.
+  package var socketPath: String? { controlSocket?.path }
+
+  /// Whether the gateway's own broker is connected.
+  package var isConnected: Bool { mqtt.own.isConnected }
+
+  /// Counts since the start.
+  package var statistics: CommandStatistics { context.core.commands.dispatcher.log.statistics }
+
+  /// What `get` shows of one key; `nil` for an unknown one.
+  package func row(_ key: String) -> TargetRow? {
+    (try? context.registry.index(of: key)).map {
+      TargetRow($0, in: context.core, at: EventLoop.now())
+    }
+  }
+
+  /// Called for every command handed to the broker.
+  package var onCommand: ((_ topic: String, _ payload: [UInt8], _ keys: [String]) -> Void)? {
+    get { mqtt.onCommand }
+    set { mqtt.onCommand = newValue }
+  }
+
+  /// Sets how the configuration is read again; without it, a reload is refused.
+  ///
+  /// `read` is called on another thread.
+  package func enableReload(
+    reading read: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
+  ) { reloads.read = read }
+
+  /// Reads the configuration again and adopts it; `done` is called once, with the outcome.
+  package func reload(_ done: @escaping (Result<ReloadReport, ReloadRefusal>) -> Void) {
+    reloads.reload(done)
+  }
+
+  /// Calls `handler` for every event of every command.
+  package func watchAll(_ handler: @escaping (EventObject) -> Void) {
+    events.onEvent = handler
+    events.updateObservers()
   }
 }

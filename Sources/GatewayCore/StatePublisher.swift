@@ -3,8 +3,10 @@
 
 import Commands
 import Devices
+import JSON
 package import LastOut
 import Routing
+import Values
 
 /// Which of the gateway's own retained topics are due: a property's target, a device's targets, a
 /// device's info.
@@ -222,5 +224,114 @@ package struct StatePublisher: ~Copyable {
     var hasher = Hasher()
     unsafe payload.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
     return hasher.finalize()
+  }
+}
+
+/// The payloads of the gateway's retained topics.
+extension StatePublisher.Item {
+  /// What the topic shows; empty where there is nothing to show, which clears it at the broker.
+  func payload(of commands: borrowing CommandStateMachine, at now: Moment) -> [UInt8] {
+    var output: [UInt8] = []
+    switch self {
+    case .target(let key): commands.dispatcher.log.statuses.target(of: key)?.appendBare(to: &output)
+    case .targets(let device): Self.appendTargets(of: commands, ofDevice: device, to: &output)
+    case .info(let device): Self.appendInfo(of: commands, ofDevice: device, at: now, to: &output)
+    }
+    return output
+  }
+
+  private static func appendTargets(
+    of commands: borrowing CommandStateMachine,
+    ofDevice device: Int,
+    to output: inout [UInt8]
+  ) {
+    let registry = commands.registry
+    let keys = registry.indices(ofDevice: device)
+    guard !keys.isEmpty else { return }  // The device was removed.
+    var separator = UInt8(ascii: "{")
+    for raw in keys {
+      guard let target = commands.dispatcher.log.statuses.target(of: KeyIndex(raw)) else {
+        continue
+      }
+      output.append(separator)
+      separator = UInt8(ascii: ",")
+      JSONWriter.appendString(registry.definition(of: KeyIndex(raw)).property.id, to: &output)
+      output.append(UInt8(ascii: ":"))
+      JSONWriter.append(target.json, to: &output)
+    }
+    if output.isEmpty { output.append(separator) }
+    output.append(UInt8(ascii: "}"))
+  }
+
+  private static func appendInfo(
+    of commands: borrowing CommandStateMachine,
+    ofDevice device: Int,
+    at now: Moment,
+    to output: inout [UInt8]
+  ) {
+    let registry = commands.registry
+    let keys = registry.indices(ofDevice: device)
+    guard !keys.isEmpty else { return }
+    var separator = UInt8(ascii: "{")
+    for raw in keys {
+      let status = commands.dispatcher.status(KeyIndex(raw))
+      output.append(separator)
+      separator = UInt8(ascii: ",")
+      JSONWriter.appendString(registry.definition(of: KeyIndex(raw)).property.id, to: &output)
+      output.append(contentsOf: #":{"target":"#.utf8)
+      JSONWriter.append(status.target?.json ?? .null, to: &output)
+      output.append(contentsOf: #","actual":"#.utf8)
+      JSONWriter.append(status.actual?.json ?? .null, to: &output)
+      output.append(contentsOf: #","phase":"#.utf8)
+      JSONWriter.append(status.phase.map { .string($0.rawValue) } ?? .null, to: &output)
+      output.append(contentsOf: #","age_ms":"#.utf8)
+      if let since = status.since {
+        let age = Int64(bitPattern: now.nanoseconds &- since.nanoseconds) / 1_000_000
+        JSONWriter.appendInteger(age, to: &output)
+      } else {
+        output.append(contentsOf: "null".utf8)
+      }
+      let waiting = commands.dispatcher.sendQueue.commandCount(KeyIndex(raw))
+      if waiting > 1 {
+        output.append(contentsOf: #","waiting":"#.utf8)
+        JSONWriter.appendInteger(Int64(waiting), to: &output)
+      }
+      output.append(UInt8(ascii: "}"))
+    }
+    output.append(UInt8(ascii: "}"))
+  }
+}
+
+/// How long a topic of the echo rests after it was shown.
+///
+/// 100 ms, as long as few topics move. Three topics move with each key, so a flood on a thousand
+/// keys would be answered with 30,000 retained messages a second: the gateway would be the flood
+/// that it is there to end. Where more than ``budget`` topics move at once, each rests for longer,
+/// so that there are no more than 5,000 a second in all, one second at most.
+///
+/// Cost: constant.
+struct StatePace {
+  /// The rest where few topics move, in nanoseconds, and the longest.
+  static let usual: UInt64 = 100_000_000
+  static let longest: UInt64 = 1_000_000_000
+  /// How many topics may be shown in each ``usual`` rest.
+  static let budget: UInt64 = 500
+
+  /// The rest of a topic that is shown now, in nanoseconds.
+  private(set) var rest = usual
+  private var count: UInt64 = 0
+  private var since = Moment.zero
+
+  /// A topic is shown at `now`.
+  mutating func shown(at now: Moment) {
+    count += 1
+    let elapsed = now.nanoseconds &- since.nanoseconds
+    guard elapsed >= Self.usual else { return }
+    // Each topic that moves is shown once in a rest; so many move as are shown in one.
+    let perRest = Double(count) * Double(rest) / Double(elapsed)
+    let needed = UInt64(perRest / Double(Self.budget) * Double(Self.usual))
+    rest = min(max(needed, Self.usual), Self.longest)
+    count = 0
+    since = now
   }
 }

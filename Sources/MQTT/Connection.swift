@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CMosquitto
+import COpenSSL
+import Glibc
 import Operations
+import Values
 
 /// One connection: its handle, its socket, and everything that ends with it.
 ///
@@ -160,5 +163,150 @@ import Operations
   func complained(_ complaint: String, verdict: Int?) {
     lastComplaint = complaint
     self.verdict = verdict
+  }
+}
+
+/// The callbacks of the library.
+extension Connection {
+  static func setCallbacks(of pointer: OpaquePointer) {
+    unsafe mosquitto_connect_v5_callback_set(pointer) { _, context, code, flags, properties in
+      let connection = unsafe Connection.from(context)
+      var maximum: UInt16 = 0
+      let found = unsafe mosquitto_property_read_int16(
+        properties,
+        MQTT_PROP_RECEIVE_MAXIMUM.code,
+        &maximum,
+        false
+      )
+      var highest: UInt8 = 0
+      let limit = unsafe mosquitto_property_read_byte(
+        properties,
+        MQTT_PROP_MAXIMUM_QOS.code,
+        &highest,
+        false
+      )
+      connection?.connack = Connack(
+        code: code,
+        sessionPresent: flags & 1 != 0,
+        receiveMaximum: unsafe found == nil ? nil : Int(maximum),
+        maximumQoS: unsafe limit == nil ? nil : Int(highest)
+      )
+    }
+    unsafe mosquitto_disconnect_v5_callback_set(pointer) { _, context, code, _ in
+      unsafe Connection.from(context)?.disconnected(code: code)
+    }
+    unsafe mosquitto_publish_v5_callback_set(pointer) { _, context, identifier, code, _ in
+      unsafe Connection.from(context)?.client?.wasAnswered(identifier, code: code)
+    }
+    unsafe mosquitto_subscribe_v5_callback_set(pointer) { _, context, identifier, count, codes, _ in
+      let granted = unsafe UnsafeBufferPointer(start: codes, count: Int(count))
+      unsafe Connection.from(context)?.wasSubscribed(identifier, granted: Array(granted))
+    }
+    unsafe mosquitto_message_v5_callback_set(pointer) { _, context, message, properties in
+      guard let message = unsafe message else { return }
+      unsafe Connection.from(context)?.received(message, properties: properties)
+    }
+    unsafe mosquitto_log_callback_set(pointer) { mosquitto, context, level, text in
+      guard level & MOSQ_LOG_ERR != 0, let text = unsafe text else { return }
+      unsafe Connection.from(context)?.complained(
+        String(cString: text),
+        verdict: TLSFailure.verdict(of: mosquitto)
+      )
+    }
+  }
+
+  /// Removes the callback for the library's log.
+  ///
+  /// With a callback, the library formats a line for each packet, which costs more than reading the
+  /// packet. The messages about connecting come earlier.
+  static func endLog(of pointer: OpaquePointer) {
+    unsafe mosquitto_log_callback_set(pointer, nil)
+  }
+
+  private func received(
+    _ message: UnsafePointer<mosquitto_message>,
+    properties: OpaquePointer?
+  ) {
+    guard let name = unsafe message.pointee.topic else { return }
+    guard unsafe strpbrk(name, "+#") == nil else {
+      // The library accepts such a topic; no broker that follows the protocol sends it.
+      fail(ConnectionProblem(.silent, "the broker sent a message to a wildcard topic"))
+      return
+    }
+    if unsafe message.pointee.qos > 0 { queuedPackets += 1 }  // Its acknowledgement.
+    unsafe client?.received(message, topic: name, properties: properties)
+  }
+
+  /// Handles the reply to a SUBSCRIBE, with one code per filter.
+  private func wasSubscribed(_ identifier: Int32, granted: [Int32]) {
+    guard let filters = subscribing.removeValue(forKey: identifier) else { return }
+    for (filter, code) in zip(filters, granted) {
+      client?.subscriptionAnswered(filter, code: code)
+    }
+  }
+}
+
+/// Why TLS failed, in words that name the fix.
+///
+/// libmosquitto only reports "certificate verify failed"; OpenSSL has the cause.
+enum TLSFailure {
+  /// The result of verifying the broker's certificate; call it inside the library's log callback.
+  static func verdict(of mosquitto: OpaquePointer?) -> Int? {
+    guard let mosquitto = unsafe mosquitto, let tls = unsafe mosquitto_ssl_get(mosquitto) else {
+      return nil
+    }
+    return unsafe SSL_get_verify_result(OpaquePointer(tls))
+  }
+
+  /// The words for an error message of the library; `nil` if the message itself is clear.
+  static func words(
+    _ complaint: String,
+    verdict: Int?,
+    host: String,
+    authority: String?
+  ) -> String? {
+    if complaint.has("certificate verify failed"), let verdict {
+      return words(verdict, host: host, authority: authority)
+    }
+    if complaint.has("host name verification failed") { return otherName(host) }
+    return alerts.first { complaint.has($0.alert) }?.words
+  }
+
+  /// TLS alerts of the broker about the client certificate.
+  private static let alerts: [(alert: String, words: String)] = [
+    ("alert certificate required", "the broker wants a client certificate; see `cert`"),
+    (
+      "alert handshake failure", "the broker refused the TLS handshake; does it want a certificate?"
+    ),
+    ("alert unknown ca", "the broker does not trust the authority of the client certificate"),
+    ("alert certificate expired", "the client certificate has expired"),
+    ("alert bad certificate", "the broker refused the client certificate"),
+    ("alert protocol version", "the broker speaks no TLS 1.2 or newer"),
+    ("wrong version number", "the broker does not speak TLS at this port"),
+  ]
+
+  private static func words(_ verdict: Int, host: String, authority: String?) -> String {
+    switch Int32(clamping: verdict) {
+    // The library's own check of the name sets no code.
+    case X509_V_OK, X509_V_ERR_UNSPECIFIED, X509_V_ERR_HOSTNAME_MISMATCH,
+      X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return otherName(host)
+    case X509_V_ERR_CERT_HAS_EXPIRED: return "the broker's certificate has expired"
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return "the broker's certificate is not valid yet; is the clock right?"
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
+      X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT,
+      X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_CERT_SIGNATURE_FAILURE:
+      let known = authority.map { "in \($0)" } ?? "in the system's store"
+      return "the broker's certificate was issued by an authority that is not \(known)"
+    default:
+      let text = unsafe X509_verify_cert_error_string(verdict).map { unsafe String(cString: $0) }
+      return "the broker's certificate was refused: \(text ?? "error \(verdict)")"
+    }
+  }
+
+  /// The words for a certificate that is not for `host`.
+  static func otherName(_ host: String) -> String {
+    "the broker's certificate is for another name than \(host)"
   }
 }

@@ -271,3 +271,94 @@ package final class MQTTClient {
     work { $0.beginClose() }
   }
 }
+
+extension MQTTClient {
+  /// Identifies one publish to its owner: which part of it sent the message, and that part's own
+  /// number.
+  package struct Token: Hashable, Sendable {
+    package var sender: UInt8
+    package var number: UInt64
+
+    package init(sender: UInt8 = 0, number: UInt64) {
+      self.sender = sender
+      self.number = number
+    }
+  }
+
+  package enum State: Hashable, Sendable {
+    /// Not started, or closed.
+    case idle
+    case connecting
+    case connected(sessionPresent: Bool)
+    /// Waiting before the next attempt; `reason` in words.
+    case waiting(until: Moment, reason: String)
+  }
+
+  /// The outcome of a publish.
+  package enum Outcome: Hashable, Sendable {
+    /// Acknowledged (QoS 1, 2) or written to the socket (QoS 0).
+    case acknowledged
+    /// Refused by the broker or by the library; sending the same again is pointless.
+    case refused(reason: String)
+    /// The connection ended first; whether the broker received it is unknown.
+    case lost
+  }
+
+  /// Counters since the client was created.
+  package struct Statistics: Hashable, Sendable {
+    package var attempts = 0
+    package var connections = 0
+    /// Connections that ended without ``MQTTClient/close()``.
+    package var losses = 0
+    package var published = 0
+    package var refused = 0
+    package var received = 0
+    /// Retained messages ignored because no subscription delivers them.
+    package var retainedIgnored = 0
+    /// Messages larger than ``MQTTConfiguration/maximumPacket``.
+    package var oversizedIgnored = 0
+  }
+}
+
+/// The highest quality of service that the broker supports.
+///
+/// A broker that supports only QoS 0 gets everything at QoS 0: nothing is acknowledged then.
+struct QoSLimit: Sendable {
+  private(set) var maximum = 2
+  private var isLogged = false
+
+  /// Records what CONNACK says; `nil` when it sets no limit.
+  mutating func accepted(maximum: Int?) {
+    set(maximum ?? 2)
+  }
+
+  /// Records a refused CONNECT; the last will has the quality of service that was refused.
+  mutating func refused(connackCode code: Int32) {
+    if code == ReasonCode.qosNotSupported { set(0) }
+  }
+
+  /// The quality of service to publish with; logs once that it is lower than `wanted`.
+  mutating func lowered(_ wanted: Int, _ log: Logger) -> Int {
+    guard wanted > maximum, (0...2).contains(wanted) else { return wanted }
+    if !isLogged {
+      isLogged = true
+      log.warning(
+        "The broker does not support this quality of service; a lower one is used",
+        ["wanted": String(wanted), "used": String(maximum)]
+      )
+    }
+    return maximum
+  }
+
+  /// The configuration for the next attempt: a last will that the broker accepts.
+  func limit(_ configuration: MQTTConfiguration) -> MQTTConfiguration {
+    var configuration = configuration
+    if let will = configuration.will { configuration.will?.qos = min(will.qos, maximum) }
+    return configuration
+  }
+
+  private mutating func set(_ maximum: Int) {
+    if maximum != self.maximum { isLogged = false }
+    self.maximum = maximum
+  }
+}

@@ -3,7 +3,7 @@
 
 import Devices
 package import LastOut
-import Values
+package import Values
 
 /// Settled values: they wait to be sent as commands, and are sent.
 extension CommandDispatcher {
@@ -238,5 +238,152 @@ extension CommandDispatcher {
       }
       return sendQueue[key] != nil
     }
+  }
+}
+
+/// What keys show, and what waits of them.
+///
+/// What every change asks is inlined: a call would copy the whole dispatcher for its time.
+extension CommandDispatcher {
+  package func status(_ key: KeyIndex) -> KeyStatus {
+    log.statuses.status(key, actual: deliveries[key].actual)
+  }
+
+  /// Whether the property has a state topic and has never been reported.
+  package func isUnheard(_ key: KeyIndex) -> Bool {
+    facts[key].isReported && !deliveries[key].reception.isHeard
+  }
+
+  /// Whether a device has properties with a state topic, and none was ever reported.
+  package func isUnheard(device: Int) -> Bool {
+    var isUnheard = false
+    for number in registry.indices(ofDevice: device) where facts[KeyIndex(number)].isReported {
+      if deliveries[KeyIndex(number)].reception.isHeard { return false }
+      isUnheard = true
+    }
+    return isUnheard
+  }
+
+  /// The reports that could not be read.
+  package var unreadable: UnreadableReports { deliveries.unreadable }
+
+  /// Whether `key` stands for momentary commands rather than a value.
+  @inline(__always)
+  package func isAction(_ key: KeyIndex) -> Bool { facts[key].isAction }
+
+  /// Whether `value` is one that is sent at once.
+  @inline(__always)
+  package func isUrgent(_ value: Value, of key: KeyIndex) -> Bool {
+    facts[key].hasUrgent && registry.definition(of: key).property.urgent.contains(value)
+  }
+
+  /// The number of values that wait for quiet or to be sent.
+  @inline(__always)
+  package var pendingCount: Int { queue.pendingCount + sendQueue.count }
+
+  /// Whether everything that can be sent was sent and answered.
+  package var isDrained: Bool {
+    sendQueue.unacknowledgedCount == 0 && queue.pendingCount == 0 && !sendQueue.hasReady
+      && (sendQueue.count == 0 || !sendQueue.retained.areMissing)
+  }
+
+  /// Whether anything is not acknowledged, what cannot be sent included; constant time.
+  var hasUnsent: Bool { sendQueue.unacknowledgedCount > 0 || pendingCount > 0 }
+
+  /// Whether a value of `key` waits for quiet, to be sent, or for its acknowledgement.
+  func isUnsent(_ key: KeyIndex) -> Bool {
+    if sendQueue[key] != nil || queue.isPending(key) { return true }
+    guard let flight = deliveries[key].inFlight else { return false }
+    return flight.stage == .sending && !flight.isEnded
+  }
+
+  /// Whether `value` would not be sent, because the device is known to have it.
+  package func isUnchanged(_ value: Value, of key: KeyIndex) -> Bool {
+    !isUrgent(value, of: key) && deviceHas(value, key)
+  }
+}
+
+/// Devices that sleep: their commands wait until the device reports itself.
+extension CommandDispatcher {
+  /// Whether commands of a key wait until its device reports itself.
+  package func sleeps(_ key: KeyIndex) -> Bool { facts[key].sleeps }
+
+  /// A sleeping device reported itself: what waits of it is sent, even before it is quiet, because
+  /// the device may not listen for long.
+  package mutating func deviceAwoke(_ device: Int, at now: Moment) {
+    guard registry.sleeps(device) else { return }
+    deliveries.deviceResponded(device)
+    for number in registry.indices(ofDevice: device) {
+      migrate(KeyIndex(number), at: now)
+      flush(KeyIndex(number), at: now)
+    }
+    sendQueue.deviceAwoke(device)
+  }
+}
+
+/// A key's new definition; ``DefinitionReload`` decides when a key gets it at the latest.
+extension CommandDispatcher {
+  /// Gives a key its new definition if a reload has not done so yet: ends what no longer fits.
+  ///
+  /// Call it before anything else happens to a key.
+  ///
+  /// - Returns: Whether the key got its new definition now.
+  @inline(__always)
+  @discardableResult
+  mutating func migrate(_ key: KeyIndex, at now: Moment) -> Bool {
+    reload != nil && migrateInReload(key, at: now)
+  }
+
+  private mutating func migrateInReload(_ key: KeyIndex, at now: Moment) -> Bool {
+    guard let before = reload?.beginMigration(of: key) else { return false }
+    let entry = registry[key]
+    if !entry.isSame(as: before) {
+      queue.setPolicy(entry.definition.property.policy, for: key)
+      endForeignValues(of: key, entry, at: now)
+      let (confirms, travels) = (facts[key].canConfirm, facts[key].travels)
+      let verdict = deliveries.update(key) {
+        $0.adopt(entry, confirms: confirms, travels: travels)
+      }
+      apply(verdict, to: key, at: now)
+      // What is reported elsewhere has not been heard there.
+      let hasSameSources = !entry.isRetired && entry.states == before.states
+      deliveries.forgetReception(of: key, keepsHeard: hasSameSources)
+      log.statuses.markChanged(key)
+    }
+    if !sendQueue.place(key) { failOffline([key], at: now) }
+    return true
+  }
+
+  /// Ends what waits and may not be sent any more; what is older than that ends with it.
+  private mutating func endForeignValues(
+    of key: KeyIndex,
+    _ entry: Registry.Entry,
+    at now: Moment
+  ) {
+    if let pending = queue.pending(key)?.value.value, let reason = entry.reasonToEnd(pending) {
+      _ = endWaiting(key, as: .cancelled, reason: reason, at: now)
+    } else if sendQueue.commandCount(key) > 1 {
+      endForeignActions(of: key, entry, at: now)
+    } else if let value = sendQueue[key]?.value, let reason = entry.reasonToEnd(value) {
+      endWaitingCommand(of: key, as: .cancelled, reason: reason, at: now)
+    }
+  }
+
+  /// Ends those of several actions that may not be sent any more: all, if the property is no action.
+  private mutating func endForeignActions(
+    of key: KeyIndex,
+    _ entry: Registry.Entry,
+    at now: Moment
+  ) {
+    let changed = isAction(key) ? nil : Registry.Entry.changedReason
+    var kept: [Command] = []
+    while let command = sendQueue.remove(key) {
+      if let reason = entry.reasonToEnd(command.value) ?? changed {
+        emit(.cancelled, of: command, reason: reason, for: key, at: now)
+      } else {
+        kept.append(command)
+      }
+    }
+    for command in kept { insert(command, for: key, at: now) }
   }
 }

@@ -99,3 +99,159 @@ struct Section {
   /// A comma-separated list for messages.
   static func list(_ words: [String]) -> String { words.joined(separator: ", ") }
 }
+
+extension Section {
+  /// A non-empty scalar, quoted or not.
+  func text(_ key: String, expected: String = "text") -> String? {
+    guard let node = self[key] else { return nil }
+    guard let text = node.text, !text.isEmpty, !node.isNull else {
+      return reject(node, key, expected: expected)
+    }
+    return text
+  }
+
+  /// Exactly `true` or `false`.
+  func flag(_ key: String) -> Bool? {
+    guard let node = self[key] else { return nil }
+    switch node.word {
+    case "true": return true
+    case "false": return false
+    default:
+      let meant: String? =
+        switch node.text?.lowercased() {
+        case "true", "yes", "on", "1", "y": "true"
+        case "false", "no", "off", "0", "n": "false"
+        default: nil
+        }
+      return reject(node, key, expected: "true or false", suggestion: meant)
+    }
+  }
+
+  /// One of `words`.
+  func choice(_ key: String, of words: [String]) -> String? {
+    guard let node = self[key] else { return nil }
+    if let text = node.text, words.contains(text) { return text }
+    return reject(
+      node,
+      key,
+      expected: words.count == 1 ? words[0] : "one of \(Self.list(words))",
+      suggestion: node.text.flatMap { Synonyms.nearest(to: $0, in: words) }
+    )
+  }
+
+  /// A finite number without quotes.
+  func number(_ key: String) -> Double? { self[key].flatMap { number($0, key) } }
+
+  /// A finite number at `node`; messages name `key`.
+  func number(_ node: YAMLNode, _ key: String) -> Double? {
+    if let word = node.word, let number = NumberText.parse(word) { return number }
+    var meant: String?
+    if let text = node.text {
+      let candidate = String(text.map { $0 == "," ? "." : $0 })
+      if NumberText.parse(candidate) != nil { meant = candidate }
+    }
+    return reject(node, key, expected: "a number", suggestion: meant)
+  }
+
+  /// A whole number within `range`.
+  func integer(_ key: String, in range: ClosedRange<Int>) -> Int? {
+    guard let node = self[key] else { return nil }
+    guard let word = node.word, let number = Int(word), range.contains(number) else {
+      let expected = "a whole number from \(range.lowerBound) to \(range.upperBound)"
+      return reject(node, key, expected: expected)
+    }
+    return number
+  }
+
+  /// A duration with a unit.
+  func duration(_ key: String) -> Duration? { self[key].flatMap { duration($0, key) } }
+
+  /// A duration at `node`; messages name `key`.
+  func duration(_ node: YAMLNode, _ key: String) -> Duration? {
+    guard let text = node.text, let duration = DurationText.parse(text) else {
+      return reject(
+        node,
+        key,
+        expected: DurationText.forms,
+        suggestion: node.text.flatMap { Self.durationSuggestion(for: $0, key) }
+      )
+    }
+    return duration
+  }
+
+  /// Suggests a unit: milliseconds for large numbers at keys with short times, otherwise seconds.
+  static func durationSuggestion(for text: String, _ key: String) -> String? {
+    let isShort = ["delay", "max_wait", "min_interval", "word_delay", "commit"].contains(key)
+    let isLarge = (NumberText.parse(text) ?? 0) >= 20
+    return DurationText.suggestion(for: text, unit: isShort && isLarge ? "ms" : "s")
+  }
+
+  /// A duration of at least `least`.
+  func duration(_ key: String, atLeast least: Duration) -> Duration? {
+    guard let node = self[key], let duration = duration(node, key) else { return nil }
+    guard duration >= least else {
+      let expected = "a duration of at least \(DurationText.text(least))"
+      return reject(node, key, expected: expected)
+    }
+    return duration
+  }
+
+  /// A size in bytes within `range`.
+  func size(_ key: String, in range: ClosedRange<Int>) -> Int? {
+    guard let node = self[key] else { return nil }
+    guard let text = node.text, let size = SizeText.parse(text) else {
+      return reject(
+        node,
+        key,
+        expected: SizeText.forms,
+        suggestion: node.text.flatMap { SizeText.suggestion(for: $0) }
+      )
+    }
+    guard range.contains(size) else {
+      let expected = "\(range.lowerBound) to \(range.upperBound) bytes"
+      return reject(node, key, expected: expected)
+    }
+    return size
+  }
+
+  /// A list of distinct, non-empty scalars.
+  func words(_ key: String) -> [(text: String, node: YAMLNode)]? {
+    guard let node = self[key] else { return nil }
+    guard let elements = node.elements else {
+      return reject(
+        node,
+        key,
+        expected: "a list",
+        suggestion: node.text.map { "[\(Excerpt.of($0))]" }
+      )
+    }
+    var words: [(text: String, node: YAMLNode)] = []
+    for element in elements {
+      guard let text = element.text, !text.isEmpty else {
+        _ = reject(element, key, expected: "a word") as String?
+        continue
+      }
+      if words.contains(where: { $0.text == text }) {
+        problems.add(element.position, "\(key): '\(Excerpt.of(text))' is listed twice")
+      } else {
+        words.append((text, element))
+      }
+    }
+    return words
+  }
+
+  /// Reports an invalid value and returns `nil`.
+  func reject<Result>(
+    _ node: YAMLNode,
+    _ key: String,
+    expected: String,
+    suggestion: String? = nil
+  ) -> Result? {
+    problems.add(
+      node.position,
+      "\(key): found \(node.kindDescription), expected \(expected)",
+      suggestion: suggestion
+    )
+    return nil
+  }
+}

@@ -4,9 +4,11 @@
 import Commands
 import Configuration
 import Control
+import Devices
 import Glibc
 import HTTP
 import JSON
+import JSONParsing
 import LastOut
 import Operations
 import Values
@@ -242,5 +244,172 @@ final class HTTPSurface: HTTPService {
     guard let batch = batches[ObjectIdentifier(exchange)] else { return false }
     batch.end()
     return true
+  }
+}
+
+/// Several properties of a device in one request.
+extension HTTPSurface {
+  /// The newest event of each property, in the order in which they were first heard.
+  private final class Outcome {
+    var events: [EventObject] = []
+
+    func record(_ event: EventObject) {
+      if let place = events.firstIndex(where: { $0.key == event.key }) {
+        events[place] = event
+      } else {
+        events.append(event)
+      }
+    }
+  }
+
+  /// Sets properties of a device, and responds when all of them are as far as the client waits for.
+  func setDevice(_ id: String, _ exchange: HTTPExchange) throws(Problem) {
+    try setSeveral(try ChangeBody.deviceRequest(id, from: exchange.request), exchange)
+  }
+
+  /// Sets a scene, and responds as for several properties of a device.
+  func setScene(_ id: String, _ exchange: HTTPExchange) throws(Problem) {
+    let request = try ChangeBody.sceneRequest(id, from: exchange.request)
+    do throws(ValidationError) {
+      _ = try context.registry.scene(id)
+    } catch {
+      throw HTTPProblems.problem(gateway.requests.suggesting(error, at: EventLoop.now()), key: nil)
+    }
+    try setSeveral(request, exchange)
+  }
+
+  private func setSeveral(
+    _ request: ControlRequest,
+    _ exchange: HTTPExchange
+  ) throws(Problem) {
+    var request = request
+    request.source = request.source ?? Self.source
+    let wait = request.wait
+    if wait != nil { try checkRoomToLast(asStream: false) }
+    let outcome = Outcome()
+    perform(request, exchange, wait: wait) { reply in
+      if case .event(let event, _) = reply { outcome.record(event) }
+    } onEnd: { [weak self] exchange, reply, change in
+      switch reply {
+      case .event: self?.answer(exchange, outcome.events, isAccepted: wait == nil, to: change)
+      case .failure(let failure, _): self?.refuse(exchange, HTTPProblems.problem(failure))
+      case .targets, .pending, .described, .flushed, .cancelled, .watched, .recorded, .reloaded,
+        .status, .logged, .devices, .words, .previewed:
+        preconditionFailure("A change is answered with events.")
+      }
+    }
+  }
+
+  private func answer(
+    _ exchange: HTTPExchange,
+    _ events: [EventObject],
+    isAccepted: Bool,
+    to change: HTTPChange
+  ) {
+    let list = JSONValue.Member("events", .array(events.map(\.json)))
+    guard let bad = events.first(where: \.endedBadly) else {
+      return answer(exchange, .object([list]), status: isAccepted ? 202 : 200)
+    }
+    var problem = HTTPProblems.problem(bad, rejection: change.rejection)
+    if events.count > 1 { problem.members.append(list) }
+    refuse(exchange, problem)
+  }
+}
+
+extension EventObject {
+  /// Whether the change ended without being sent, confirmed or unnecessary.
+  fileprivate var endedBadly: Bool {
+    switch phase {
+    case .accepted, .unchanged, .sending, .sent, .confirmed: false
+    case .superseded, .cancelled, .rejected, .failed, .expired: true
+    }
+  }
+}
+
+/// Requests for event streams, and the room that they leave for others.
+extension HTTPSurface {
+  /// How many connections may be streams, so that changes still get in; and how many may be streams or
+  /// waiting changes, so that quick requests still do.
+  private var limits: (streams: Int, lasting: Int) {
+    let clients = context.configuration.limits.httpClients
+    return (max(1, clients - max(1, clients / 4)), max(1, clients - max(1, clients / 8)))
+  }
+
+  /// Refuses one more stream, or one more request that would wait.
+  func checkRoomToLast(asStream isStream: Bool) throws(Problem) {
+    let (streamLimit, lastingLimit) = limits
+    let message: String
+    if isStream, streams.count >= streamLimit {
+      message = "\(streamLimit) event streams are open, which is the limit"
+    } else if streams.count + waiting >= lastingLimit {
+      message = "\(lastingLimit) streams and waiting requests are open, which is the limit"
+    } else {
+      return
+    }
+    throw Problem(
+      503,
+      ErrorCode.limit.rawValue,
+      message,
+      headers: [HTTPHeader("Retry-After", "5")]
+    )
+  }
+
+  func serveEvents(_ exchange: HTTPExchange) throws(Problem) {
+    let pattern = try eventPattern(exchange.request)
+    let withStates = try ChangeBody.flag("states", of: exchange.request)
+    if exchange.request.method == "HEAD" {
+      return answer(exchange, HTTPResponse(type: EventStreamText.mediaType, []))
+    }
+    try checkRoomToLast(asStream: true)
+    let stream = streams.open(
+      exchange,
+      pattern: pattern,
+      lastID: exchange.request.value(of: "Last-Event-ID"),
+      withStates: withStates
+    )
+    answer(
+      exchange,
+      HTTPResponse(
+        status: 200,
+        headers: [
+          HTTPHeader("Content-Type", EventStreamText.mediaType),
+          HTTPHeader("X-Accel-Buffering", "no"),
+        ],
+        body: .stream(stream)
+      )
+    )
+  }
+
+  private func eventPattern(_ request: HTTPRequest) throws(Problem) -> Pattern? {
+    guard let text = try ChangeBody.pattern(of: request, beside: ["states"]) else { return nil }
+    if let mistake = KeySyntax.deviceProperty.mistake(inPattern: text) {
+      throw Problem(422, ErrorCode.badKey.rawValue, mistake)
+    }
+    do throws(ValidationError) {
+      return try gateway.requests.watchPattern(text)
+    } catch {
+      throw HTTPProblems.problem(gateway.requests.suggesting(error, at: EventLoop.now()), key: text)
+    }
+  }
+}
+
+/// The OpenAPI document, for clients that need a token and for those that need none.
+struct APIDescription {
+  let open: [UInt8]
+  let guarded: [UInt8]
+
+  init() {
+    open = Self.document(security: .array([]))
+    guarded = Self.document(security: .array([.object([.init("token", .array([]))])]))
+  }
+
+  /// The document of the build with another `security`.
+  private static func document(security: JSONValue) -> [UInt8] {
+    let bytes = OpenAPIDocument.bytes
+    guard case .object(var members)? = try? JSONParser.parse(bytes.span),
+      let place = members.firstIndex(where: { $0.name == "security" })
+    else { return bytes }
+    members[place].value = security
+    return JSONWriter.bytes(.object(members)) + [0x0A]
   }
 }

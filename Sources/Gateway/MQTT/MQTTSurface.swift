@@ -12,6 +12,7 @@ import LastOut
 import MQTT
 import Operations
 import Routing
+import Values
 
 /// MQTT: owns the connections to brokers and the meaning of their topics.
 ///
@@ -290,5 +291,123 @@ final class MQTTSurface {
       discovery?.connected()
     }
     onConnection?(isUp)
+  }
+}
+
+/// Messages that name new devices.
+extension MQTTSurface {
+  /// Receives a message that may be the first of its device; `false` where it is none.
+  func receiveArrival(_ topic: Span<UInt8>, _ payload: Span<UInt8>) -> Bool {
+    let sources = context.arrivals.sources
+    guard sources.contains(where: { $0.mayMatch(topic) }) else { return false }
+    var refusal: DeviceArrivals.Refusal?
+    let outcome = context.arrivals.receive(
+      Text.of(topic),
+      payload,
+      in: context.registry,
+      limit: context.configuration.limits.devices,
+      refusal: &refusal
+    )
+    if let refusal {
+      context.log.warning(
+        refusal.isLimit
+          ? "Too many devices: further ones that messages name are ignored"
+          : "A message names a device that cannot be",
+        ["topic": Excerpt.of(refusal.topic), "reason": refusal.reason]
+      )
+    }
+    return outcome != .nothing
+  }
+
+  /// Receives messages that waited for devices that have appeared now, and for no other device.
+  func receiveKept(_ messages: [DeviceArrivals.Message], at now: Moment) {
+    let registry = context.registry
+    let isNew = { [context] in context.arrivals.isNew(registry.id(ofDevice: $0)) }
+    for message in messages {
+      let roles = topics.roles(of: message.topic.utf8.span).filter { role in
+        switch role {
+        case .state(let key, _): isNew(registry.device(of: key))
+        case .availability(let device, _): isNew(device)
+        case .command, .awake, .deviceGet, .status, .marker: false
+        }
+      }
+      guard !roles.isEmpty, !message.payload.isEmpty else { continue }
+      let document = StatePayload.read(message.payload.span)
+      for role in roles { receiveReport(document, for: role, at: now) }
+    }
+  }
+}
+
+/// What else belongs to a partition: routes, announcements, and the status of the cluster.
+extension MQTTSurface {
+  /// This member drives a partition from now on, or not any more.
+  func ownershipChanged(of partition: Partition, isDriven: Bool) {
+    guard let places = context.places else { return }
+    for (number, route) in context.configuration.routes.enumerated()
+    where places.partition(ofName: route.clusterName) == partition {
+      wills.setActive(isDriven, route: number)
+      guard let broker = route.from.broker,
+        let link = links.first(where: { $0.name == broker })
+      else { continue }
+      if isDriven {
+        link.client.subscribe([ClusterSubscriptions.subscription(of: route)])
+      } else if !drivesRoute(from: route.from) {
+        link.client.unsubscribe([route.from.topic])
+      }
+    }
+    guard isDriven else { return }
+    discovery?.announce(places.devices(of: partition))
+    if partition == Partition(0) { publishStatus() }
+  }
+
+  /// The session of a partition was made: the broker sends what it retains of its devices.
+  func sessionConnected(_ partition: Partition, at now: Moment) {
+    guard let session = sessions?[partition] else { return }
+    context.core.retainedMessagesFollow(of: context.places?.devices(of: partition) ?? [], at: now)
+    sendMarker(on: session.link, of: partition)
+  }
+
+  /// Whether this member drives a route with this input.
+  private func drivesRoute(from end: RouteConfiguration.End) -> Bool {
+    context.configuration.routes.contains { route in
+      route.from == end
+        && context.places?.drives(
+          Partition(of: route.clusterName, count: context.places?.count ?? 1)
+        )
+          ?? false
+    }
+  }
+}
+
+/// Retained commands are ignored: a stale command must not replay.
+///
+/// Subscriptions to command topics ask the broker not to send retained messages. Under MQTT 3.1.1 it
+/// sends them nevertheless, and a filter for state topics that covers a command topic requests them.
+extension MQTTSurface {
+  /// Whether a message on a command topic is retained; if so, it is counted and logged.
+  func ignoresRetained(_ message: borrowing InboundMessage, on topic: Span<UInt8>) -> Bool {
+    guard message.flags.retained else { return false }
+    ignoreRetained(topic: Text.of(topic))
+    return true
+  }
+
+  /// Counts and logs a retained message, which has no further effect.
+  func ignoreRetained(topic: String) { context.core.rejectRetained(topic: topic) }
+}
+
+/// Measures how long the broker takes to acknowledge a command.
+struct AcknowledgementLatency {
+  private(set) var histogram = DurationHistogram(
+    bounds: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000].map { .milliseconds($0) }
+  )
+  /// When the commands in flight were published, oldest first; as many as the window allows.
+  private var inFlight: [(token: UInt64, at: Moment)] = []
+
+  mutating func published(_ token: UInt64, at now: Moment) { inFlight.append((token, now)) }
+
+  mutating func finished(_ token: UInt64, isAcknowledged: Bool, at now: Moment) {
+    guard let place = inFlight.firstIndex(where: { $0.token == token }) else { return }
+    let start = inFlight.remove(at: place).at
+    if isAcknowledged { histogram.record(start.duration(to: now)) }
   }
 }

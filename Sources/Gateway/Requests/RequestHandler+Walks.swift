@@ -5,8 +5,11 @@ import Commands
 import Control
 import Devices
 import GatewayCore
+import JSON
 import LastOut
+import MQTT
 import Operations
+import Values
 
 /// Questions about many keys, answered in parts.
 extension RequestHandler {
@@ -101,5 +104,206 @@ struct LaneForecast {
     if at == now { return true }
     guard times[key] != nil else { return false }
     return at.duration(to: now) < .microseconds(10 * times.count)
+  }
+}
+
+/// Scenes: values of several devices at one instant.
+extension RequestHandler {
+  /// Sets the values of the scene that the request names.
+  ///
+  /// Each value is accepted or rejected for itself, and has an answer of its own.
+  func setScene(
+    _ request: ControlRequest,
+    for requester: any Requester,
+    line: Int,
+    at now: Moment
+  ) {
+    let registry = context.registry
+    let scene: Scene
+    do throws(ValidationError) {
+      scene = try registry.scene(request.key)
+    } catch {
+      let error = suggesting(error, at: now)
+      requester.setRejection(error)
+      host.emitReady()
+      let failure = ErrorReply(.unknownKey, error.description, line: line)
+      return requester.send(.failure(failure, id: request.replyID))
+    }
+    let all = scene.values(in: registry)
+    let values = all.filter { context.isHere($0.key) }
+    host.passOn(all.filter { !context.isHere($0.key) }, of: request, for: requester, at: now)
+    let origin = requester.origin(of: request, parts: all.count)
+    for _ in values {
+      requester.owesReply()
+      if origin.wantsPhases { requester.beginWait() }
+    }
+    let options = ChangeOptions(origin: origin, ttl: request.ttl, skipsQuiet: request.now)
+    context.set(values, options, at: now) { requester.setRejection($0) }
+  }
+}
+
+extension GatewayContext {
+  /// Whether this gateway executes changes of a key: it drives its device, or the key is a group's.
+  func isHere(_ key: KeyIndex) -> Bool {
+    let device = registry.device(of: key)
+    return places?.drives(device: device) ?? true || registry.devices[device].group != nil
+  }
+
+  /// Sets the values of a scene; each that is rejected has an event that says so.
+  func set(
+    _ values: [(key: KeyIndex, value: Value)],
+    _ options: ChangeOptions,
+    at now: Moment,
+    onRejection: (ValidationError) -> Void = { _ in }
+  ) {
+    for (key, _) in values { counters[registry.device(of: key)].changes += 1 }
+    let results = core.changeEach(values, at: now, options)
+    for ((key, value), error) in zip(values, results) {
+      guard let error else { continue }
+      onRejection(error)
+      let number = core.reject(key, reason: error.description, at: now, origin: options.origin)
+      encoder.keepRejectedValue(value.json, ofEvent: number)
+    }
+  }
+}
+
+/// Answers to "why": the details of a property, the message of a value, the last commands of a key.
+extension RequestHandler {
+  /// The row of one key with its details.
+  func described(_ key: KeyIndex, at now: Moment) -> PropertyRow {
+    var row = PropertyRow(key, in: context.core)
+    row.details = details(of: key, at: now)
+    return row
+  }
+
+  /// Answers a change that is not to be made.
+  func sendPreview(
+    _ request: ControlRequest,
+    to requester: any Requester,
+    line: Int,
+    at now: Moment
+  ) {
+    do throws(ValidationError) {
+      let messages = try ChangePreview(context, host, at: now).messages(for: request)
+      requester.send(.previewed(messages, id: request.replyID))
+    } catch {
+      let message = "\(request.key): \(suggesting(error, at: now).description)"
+      requester.send(.failure(ErrorReply(.badValue, message, line: line), id: request.replyID))
+    }
+  }
+
+  /// What `describe` of one key says beside its row.
+  func details(of key: KeyIndex, at now: Moment) -> PropertyDetails {
+    let registry = context.registry
+    let entry = registry[key]
+    let device = registry.devices[entry.device]
+    let property = entry.property
+    var details = PropertyDetails(
+      commandTopic: property.command.topic,
+      qos: property.command.qos,
+      ttlMilliseconds: Int(property.ttl.wholeNanoseconds / 1_000_000)
+    )
+    details.lane = device.lane
+    details.members = registry.groups.members(of: key).map { registry[$0].key }
+    details.states = property.states.map {
+      .init(topic: $0.topic, pointer: $0.value.text, acknowledges: $0.acknowledges)
+    }
+    details.availability = device.availability.map(\.topic)
+    details.awake = device.awake?.topic
+    details.retries = property.confirm?.retries ?? 0
+    details.excludes = property.excludes.map { "\(device.id)/\($0)" }
+    details.implies = property.implies.map { .init("\(device.id)/\($0.property)", $0.value.json) }
+    if let rule = property.hold {
+      details.holdMilliseconds = Int(rule.duration.wholeNanoseconds / 1_000_000)
+      details.hands = rule.hands
+    }
+    if let (source, until) = context.core.commands.holds.holder(of: key, at: now) {
+      details.heldBy = source
+      details.heldMilliseconds = now.milliseconds(to: until)
+    }
+    details.obstacle = host.obstacle(to: entry.device, at: now)
+    let status = context.core.status(key)
+    if !property.isReadOnly, device.group == nil || !property.command.topic.isEmpty,
+      let value = status.target ?? status.actual ?? property.kind.example
+    {
+      details.message = ChangePreview(context, host, at: now).messages([(key, value)]).first
+    }
+    return details
+  }
+
+  /// The last commands of a key as events, the oldest first.
+  func log(of key: KeyIndex, at now: Moment) -> [EventObject] {
+    context.synchronizeEncoder(at: now)
+    let name = context.registry[key].key
+    return context.history.entries(of: key).map { context.encoder.object($0, key: name) }
+  }
+
+  /// The rows of the devices whose ids match a pattern, in order of definition.
+  func rowsOfDevices(matching text: String, at now: Moment) -> [DeviceRow] {
+    let pattern = Pattern(text)
+    return context.registry.deviceNumbers
+      .filter { pattern.matches(context.registry.id(ofDevice: $0)) }
+      .map { row(ofDevice: $0, at: now) }
+  }
+
+  /// The row of `devices`.
+  func row(ofDevice number: Int, at now: Moment) -> DeviceRow {
+    let device = context.registry.devices[number]
+    let isOnline = context.core.commands.dispatcher.sendQueue.isDeviceOnline(number)
+    var row = DeviceRow(
+      id: device.id,
+      name: device.name,
+      properties: device.properties.map(\.id),
+      types: device.properties.map(\.kind.name),
+      availability: !isOnline ? .offline : device.availability.isEmpty ? .unknown : .online,
+      topic: DeviceRow.shared(device.properties.map(\.command.topic).filter { !$0.isEmpty })
+    )
+    row.area = device.area
+    row.readOnly = device.properties.filter(\.isReadOnly).map(\.id)
+    row.lane = device.lane
+    row.members = device.group?.members ?? []
+    row.sleeps = device.awake != nil
+    row.isHeard = !context.core.commands.dispatcher.isUnheard(device: number)
+    row.obstacle = host.obstacle(to: number, at: now)
+    row.awayMilliseconds = isOnline ? nil : context.awaySince[number]?.milliseconds(to: now)
+    return row
+  }
+}
+
+extension GatewayHost {
+  /// Why nothing can be sent to a device at the moment; `nil` if it can.
+  func obstacle(to device: Int, at now: Moment) -> String? {
+    if !isConnected {
+      let client = mqtt.own.client
+      let age = AgeText.text(mqtt.own.since.milliseconds(to: now))
+      let reason = client.trouble.map { ": \($0.reason)" } ?? ""
+      return "the broker \(client.endpoint) is not connected for \(age)\(reason)"
+    }
+    let description = context.registry.devices[device]
+    guard !context.core.commands.dispatcher.sendQueue.isDeviceOnline(device) else {
+      if context.core.commands.dispatcher.sendQueue.awaitsAvailability(of: device) {
+        return "the availability of the device \(description.id) is not known yet"
+      }
+      guard description.awake != nil else { return nil }
+      let age = context.awakeSince[device].map {
+        ", and was awake \(AgeText.text($0.milliseconds(to: now))) ago"
+      }
+      return "the device \(description.id) is asleep\(age ?? "")"
+    }
+    let age = context.awaySince[device].map { " for \(AgeText.text($0.milliseconds(to: now)))" }
+    return "the device \(description.id) is offline\(age ?? "")"
+  }
+}
+
+extension ValueKind {
+  /// A value that a property of this type may have.
+  fileprivate var example: Value? {
+    switch self {
+    case .number(let rule), .integer(let rule):
+      .number(rule.range.map { rule.snapped(($0.lowerBound + $0.upperBound) / 2) } ?? 1)
+    case .boolean: .boolean(true)
+    case .choice(let words), .action(let words): words.first.map { .text($0) }
+    case .text, .color: nil
+    }
   }
 }

@@ -290,3 +290,125 @@ struct HomeAssistantReader {
     return common
   }
 }
+
+/// The platforms of entities: which of them can be imported, and how.
+enum EntityPlatform {
+  /// Platforms without commands.
+  static let readings: Set = ["sensor", "binary_sensor"]
+
+  /// Platforms with neither commands nor a value that lasts.
+  static let skipped: Set = [
+    "device_tracker", "event", "device_automation", "tag", "camera",
+    "image", "update", "weather",
+  ]
+
+  /// Platforms of entities with several values.
+  static let combined: Set = [
+    "light", "cover", "valve", "fan", "climate", "water_heater", "humidifier", "vacuum",
+  ]
+
+  /// Creates the entity's properties.
+  static func read(_ reader: inout EntityReader) {
+    let platform = reader.entity.platform
+    switch platform {
+    case "sensor": SensorEntity.read(&reader)
+    case "binary_sensor": SensorEntity.readBinary(&reader)
+    case "light": LightEntity.read(&reader)
+    case "cover", "valve": CoverEntity.read(&reader)
+    case "fan": FanEntity.read(&reader)
+    case "climate", "water_heater": ClimateEntity.read(&reader)
+    case "humidifier": ClimateEntity.readHumidifier(&reader)
+    case "vacuum": VacuumEntity.read(&reader)
+    case "switch": SingleValueEntity.readSwitch(&reader)
+    case "number": SingleValueEntity.readNumber(&reader)
+    case "select": SingleValueEntity.readSelect(&reader)
+    case "text": SingleValueEntity.readText(&reader)
+    case "lock": SingleValueEntity.readLock(&reader)
+    case "siren": SingleValueEntity.readSiren(&reader)
+    case "button":
+      SingleValueEntity.readAction(&reader, "press", ("press", "payload_press", "PRESS"))
+    case "scene":
+      SingleValueEntity.readAction(&reader, "activate", ("activate", "payload_on", "ON"))
+    case "alarm_control_panel":
+      reader.report("an alarm system must not be debounced", .leftOut)
+    default:
+      reader.report("entities of the kind '\(Excerpt.of(platform))' are not supported", .leftOut)
+    }
+    if reader.properties.isEmpty, reader.diagnostics.isEmpty {
+      reader.report("it has no topic on which something can be set or read", .leftOut)
+    }
+    let unused = reader.unusedTopics
+    if !unused.isEmpty, !reader.properties.isEmpty {
+      reader.report("not imported: \(unused.joined(separator: ", "))")
+    }
+    if reader.config["retain"] == true, !reader.properties.isEmpty {
+      reader.report(
+        "it asks for retained commands; Settle never retains one, so that none is replayed"
+      )
+    }
+  }
+}
+
+/// The topics of gateways in whose place announcements have wildcards.
+///
+/// OpenMQTTGateway announces what it hears by radio with `+/+/…`, because any gateway may hear it. A
+/// device file names one topic, so the gateway that announced the device is taken.
+struct GatewayTopics {
+  private static let wildcards = "+/+/"
+
+  /// The base topics, such as `home/OMG`, by the names of the gateways.
+  private var bases: [String: String] = [:]
+  /// The names of all gateways that announced topics with wildcards.
+  private var names: Set<String> = []
+
+  init(_ entities: [Entity]) {
+    for entity in entities {
+      let isOpen = (entity.config.members ?? []).contains { member in
+        member.name.hasSuffix("_topic") && member.value.string?.hasPrefix(Self.wildcards) == true
+      }
+      if isOpen, let name = Self.gateway(of: entity) { names.insert(name) }
+    }
+    for entity in entities {
+      guard let name = entity.config["device"]?["name"]?.string, names.contains(name),
+        bases[name] == nil
+      else { continue }
+      let topics = (entity.config.members ?? []).filter { $0.name.hasSuffix("_topic") }
+      let levels = topics.compactMap { $0.value.string?.split(separator: "/") }
+      if let own = levels.first(where: { $0.count > 2 && $0[1] == name && $0[0] != "+" }) {
+        bases[name] = "\(own[0])/\(name)"
+      }
+    }
+  }
+
+  /// Whether several gateways may have heard the device.
+  var areSeveral: Bool { names.count > 1 }
+
+  /// The entity with the base topic of its gateway in place of wildcards; `nil` if it has none, or its
+  /// gateway is not announced.
+  func resolved(_ entity: Entity) -> Entity? {
+    guard let gateway = Self.gateway(of: entity), let base = bases[gateway],
+      let members = entity.config.members
+    else { return nil }
+    var isChanged = false
+    let resolved = members.map { member in
+      guard member.name.hasSuffix("_topic"), let topic = member.value.string,
+        topic.hasPrefix(Self.wildcards)
+      else { return member }
+      isChanged = true
+      return JSONValue.Member(member.name, .string("\(base)/\(topic.dropFirst(4))"))
+    }
+    return isChanged
+      ? Entity(
+        platform: entity.platform,
+        config: .object(resolved),
+        topic: entity.topic,
+        objectID: entity.objectID,
+        device: entity.device
+      ) : nil
+  }
+
+  /// The name of the gateway that announced an entity.
+  private static func gateway(of entity: Entity) -> String? {
+    entity.config["device"]?["via_device"]?.string
+  }
+}

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Control
-internal import LastOut
+internal import Devices
+internal import JSON
+package import LastOut
+import Values
 
 /// The state of the full-screen stepper: keys, replies and ticks go in, requests come out.
 ///
@@ -84,5 +87,302 @@ package struct ScreenSize: Hashable, Sendable {
   package init(columns: Int, rows: Int) {
     self.columns = columns
     self.rows = rows
+  }
+}
+
+/// Key presses that become requests to the gateway.
+extension ControlScreen {
+  /// Changes the selected value by `count` of the property's steps.
+  mutating func step(by count: Int, at now: Moment) {
+    guard let index = selectedIndex, isChangeable(at: now) else { return }
+    let row = rows[index]
+    switch row.property.kind {
+    case .action(let words):
+      guard !words.isEmpty else { return }
+      let shift = count.signum() + words.count
+      rows[index].chosenWord = (row.chosenWord + shift) % words.count
+    case .text, .color: show("Enter types a new value", at: now)
+    case .number, .integer:
+      guard let base = row.target ?? row.actual else {
+        // The gateway knows the value, or asks the device for it.
+        return change(to: nil, .step(.number(row.property.amount(ofSteps: count))), at: now)
+      }
+      move(from: base, by: count, at: now)
+    case .boolean, .choice:
+      move(from: row.target ?? row.actual ?? .null, by: count.signum(), at: now)
+    }
+  }
+
+  private mutating func move(from base: JSONValue, by count: Int, at now: Moment) {
+    guard let row = selectedRow, let value = row.property.value(from: base, steps: count) else {
+      return
+    }
+    if value == base, row.target != nil {
+      if let rule = row.property.kind.numberRule {
+        show("the range is \(rule.shownAllowed)", at: now)
+      }
+      return
+    }
+    change(to: value, .set(value), at: now)
+  }
+
+  /// Toggles a boolean, selects the next word of a choice, or triggers an action.
+  mutating func toggle(at now: Moment) {
+    guard let row = selectedRow, isChangeable(at: now) else { return }
+    switch row.property.kind {
+    case .boolean:
+      guard case .boolean(let flag) = row.target ?? row.actual else {
+        return change(to: nil, .toggle, at: now)
+      }
+      change(to: .boolean(!flag), .set(.boolean(!flag)), at: now)
+    case .choice: step(by: 1, at: now)
+    case .action(let words):
+      guard row.chosenWord < words.count else { return enter(at: now) }
+      let value = JSONValue.string(words[row.chosenWord])
+      change(to: value, .set(value), at: now)
+    case .number, .integer, .text, .color: enter(at: now)
+    }
+  }
+
+  /// Starts typing a value, or toggles a property that has no typed values.
+  mutating func enter(at now: Moment) {
+    guard let row = selectedRow, isChangeable(at: now) else { return }
+    switch row.property.kind {
+    case .boolean, .choice: toggle(at: now)
+    case .action(let words) where !words.isEmpty: toggle(at: now)
+    case .number, .integer, .text, .color, .action: mode = .typing("")
+    }
+  }
+
+  /// Requests a change of the selected property.
+  ///
+  /// `value` is the new target, or `nil` when the gateway computes it.
+  mutating func change(
+    to value: JSONValue?,
+    _ operation: ControlRequest.Operation,
+    at now: Moment
+  ) {
+    guard let index = selectedIndex else { return }
+    change(index, to: value, operation, at: now)
+  }
+
+  private mutating func change(
+    _ index: Int,
+    to value: JSONValue?,
+    _ operation: ControlRequest.Operation,
+    at now: Moment
+  ) {
+    guard isReady(at: now) else { return }
+    link.requestChange(operation, of: rows[index].property.key)
+    rows[index].recordRequest(value, at: now)
+    notice = nil
+  }
+
+  /// Requests a flush or a cancellation.
+  mutating func requestRemoval(
+    _ operation: ControlRequest.Operation,
+    of pattern: String?,
+    at now: Moment
+  ) {
+    guard let pattern, isReady(at: now) else { return }
+    link.requestRemoval(operation, of: pattern)
+  }
+
+  /// Sends the urgent value that stops the selected property.
+  mutating func stop(at now: Moment) {
+    guard let row = selectedRow else { return }
+    guard let (index, value) = rows.urgent(for: row) else {
+      return show("\(row.property.deviceName) has nothing that stops it", at: now)
+    }
+    change(index, to: value, .set(value), at: now)
+    if rows[index].property.key != row.property.key {
+      show("\(rows[index].property.key) \(ValueFormat.text(value)), at once", at: now)
+    }
+  }
+
+  /// Whether the selected property has commands; says so if not.
+  mutating func isChangeable(at now: Moment) -> Bool {
+    guard let row = selectedRow, row.property.isReadOnly else { return true }
+    show("\(row.label) is read-only: only the device changes it", at: now)
+    return false
+  }
+
+  private mutating func isReady(at now: Moment) -> Bool {
+    if link.state == .ready { return true }
+    show("no gateway: nothing was changed", isError: true, at: now)
+    return false
+  }
+}
+
+/// The meaning of keys in each mode.
+extension ControlScreen {
+  /// Handles a key press.
+  package mutating func press(_ key: ScreenKey, at now: Moment) {
+    switch mode {
+    case .browsing: browse(key, at: now)
+    case .typing(let text): type(key, into: text, at: now)
+    case .filtering(let previous): editFilter(key, previous: previous)
+    case .help(let offset): scroll(key, from: offset, of: KeyHelp.count) { .help(offset: $0) }
+    case .details(let offset):
+      scroll(key, from: offset, of: DetailText(self).lines.count) { .details(offset: $0) }
+    }
+  }
+
+  private mutating func browse(_ key: ScreenKey, at now: Moment) {
+    switch key {
+    case .up, .character("k"): list.move(by: -1, rows)
+    case .down, .character("j"): list.move(by: 1, rows)
+    case .pageUp: list.move(by: -max(1, list.height - 1), rows)
+    case .pageDown: list.move(by: max(1, list.height - 1), rows)
+    case .home, .character("g"): list.move(by: -rows.count, rows)
+    case .end, .character("G"): list.move(by: rows.count, rows)
+    case .right, .character("+"), .character("="), .character("l"): step(by: 1, at: now)
+    case .left, .character("-"), .character("h"): step(by: -1, at: now)
+    case .farRight, .character("]"), .character("L"): step(by: 10, at: now)
+    case .farLeft, .character("["), .character("H"): step(by: -10, at: now)
+    case .character(" "): toggle(at: now)
+    case .enter: enter(at: now)
+    case .character("f"): requestRemoval(.flush, of: list.selectedKey, at: now)
+    case .character("F"): requestRemoval(.flush, of: "*", at: now)
+    case .character("c"): requestRemoval(.cancel, of: list.selectedKey, at: now)
+    case .character("!"): stop(at: now)
+    case .character("/"): mode = .filtering(previous: list.filter)
+    case .character("?"): mode = .help(offset: 0)
+    case .character("i"): mode = .details(offset: 0)
+    case .character("q"): quit()
+    case .escape:
+      list.filter = ""
+      notice = nil
+      list.update(rows)
+    case .character(let character) where character.isNumber || ".#".contains(character):
+      startTyping(String(character), at: now)
+    case .backspace, .redraw, .character: break
+    }
+  }
+
+  // MARK: - Typing
+
+  private mutating func startTyping(_ text: String, at now: Moment) {
+    guard let row = selectedRow, isChangeable(at: now) else { return }
+    switch row.property.kind {
+    case .number, .integer: if text != "#" { mode = .typing(text) }
+    case .text, .color: mode = .typing(text)
+    case .action(let words) where words.isEmpty: mode = .typing(text)
+    case .boolean, .choice, .action: break
+    }
+  }
+
+  private mutating func type(_ key: ScreenKey, into text: String, at now: Moment) {
+    switch key {
+    case .escape: mode = .browsing
+    case .backspace: mode = text.isEmpty ? .browsing : .typing(String(text.dropLast()))
+    case .enter:
+      mode = .browsing
+      guard !text.isEmpty, let row = selectedRow else { return }
+      let (value, mistake) = row.property.value(typed: text)
+      if let value { change(to: value, .set(value), at: now) }
+      if let mistake { show(mistake, isError: true, at: now) }
+    case .character(let character): mode = .typing(text + String(character))
+    case .up, .down, .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end, .redraw:
+      break
+    }
+  }
+
+  private mutating func editFilter(_ key: ScreenKey, previous: String) {
+    switch key {
+    case .escape:
+      list.filter = previous
+      mode = .browsing
+    case .enter: mode = .browsing
+    case .backspace:
+      if list.filter.isEmpty { mode = .browsing } else { list.filter.removeLast() }
+    case .character(let character): list.filter.append(character)
+    case .up: return list.move(by: -1, rows)
+    case .down: return list.move(by: 1, rows)
+    case .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end, .redraw: return
+    }
+    list.update(rows)
+  }
+
+  /// Scrolls `count` lines of text; a key that does not scroll closes it.
+  private mutating func scroll(
+    _ key: ScreenKey,
+    from offset: Int,
+    of count: Int,
+    _ mode: (Int) -> Mode
+  ) {
+    let last = max(0, count - list.height)
+    let page = max(1, list.height - 1)
+    let wanted: Int
+    switch key {
+    case .down, .character("j"): wanted = offset + 1
+    case .up, .character("k"): wanted = offset - 1
+    case .pageDown, .character(" "): wanted = offset + page
+    case .pageUp: wanted = offset - page
+    case .home, .character("g"): wanted = 0
+    case .end, .character("G"): wanted = last
+    case .redraw: return
+    case .left, .right, .farLeft, .farRight, .enter, .escape, .backspace, .character:
+      self.mode = .browsing
+      return
+    }
+    self.mode = mode(min(max(wanted, 0), last))
+  }
+}
+
+/// The passage of time.
+extension ControlScreen {
+  /// How often a moving bar is drawn.
+  private static let frameInterval = Duration.milliseconds(50)
+  /// How long after its due time a settling value is read from the gateway.
+  private static let overdueAfter = Duration.milliseconds(200)
+
+  /// Handles the passage of time until `now`.
+  package mutating func tick(at now: Moment) {
+    if let until = notice?.until, now >= until { notice = nil }
+    if link.tick(at: now) { refresh(at: now) }
+  }
+
+  /// The latest time for the next call of ``tick(at:)``.
+  package func nextTick(after now: Moment) -> Moment {
+    var next = now.advanced(by: .seconds(60))
+    if let until = notice?.until { next = min(next, until) }
+    if let tick = link.nextTick(after: now) { next = min(next, tick) }
+    if link.state == .ready, isMoving(at: now) {
+      next = min(next, now.advanced(by: Self.frameInterval))
+    }
+    return max(next, now)
+  }
+
+  private mutating func refresh(at now: Moment) {
+    var devices: [String] = []
+    var pending: Set<String> = []
+    link.request(.status, "", RequestID.status, at: now)
+    for index in list.visibleIndices {
+      let id = rows[index].deviceID
+      if devices.last != id { devices.append(id) }
+      if needsPending(rows[index], at: now) { pending.insert(id) }
+    }
+    for id in devices {
+      if pending.contains(id) { link.request(.pending, "\(id)/*", RequestID.pending, at: now) }
+      link.request(.get, "\(id)/*", RequestID.get, at: now)
+    }
+  }
+
+  /// Whether the screen must read what a pending value waits for.
+  private func needsPending(_ row: ScreenRow, at now: Moment) -> Bool {
+    switch row.progress {
+    case .settling(let countdown):
+      countdown.due.duration(to: now) >= Self.overdueAfter
+    case .waiting: true
+    case .ended, .idle, .sending, .sent, .querying: false
+    }
+  }
+
+  private func isMoving(at now: Moment) -> Bool {
+    list.visibleIndices.contains { index in
+      guard case .settling(let countdown) = rows[index].progress else { return false }
+      return countdown.due.duration(to: now) < Self.overdueAfter
+    }
   }
 }

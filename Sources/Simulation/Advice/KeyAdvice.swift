@@ -1,7 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Devices
+package import JSON
 package import LastOut
+import Values
 
 /// What each policy makes of one key of a recording, and which one to choose.
 package struct KeyAdvice: Sendable {
@@ -98,5 +101,75 @@ package struct KeyAdvice: Sendable {
         < (b.commands.count, b.worstFinal, b.worstWait)
     }
     if let best { rows[best].isSuggested = true }
+  }
+}
+
+extension KeyAdvice {
+  /// One object for each policy, in the order of ``rows``.
+  package var json: [JSONValue] { rows.map(json) }
+
+  private func json(_ row: Row) -> JSONValue {
+    let (policy, outcome) = (row.policy, row.outcome)
+    var members: [JSONValue.Member] = [
+      .init("key", .string(key.name)),
+      .init(
+        "policy",
+        .object([
+          "delay_ms": Self.milliseconds(policy.delay),
+          "max_wait_ms": policy.maxWait.map(Self.milliseconds) ?? .null,
+          "leading": .boolean(policy.leading),
+          "min_interval_ms": Self.milliseconds(policy.minInterval),
+        ])
+      ),
+      .init("changes", .integer(Int64(changeCount))),
+      .init("gestures", .integer(Int64(gestureCount))),
+      .init("commands", .integer(Int64(outcome.commands.count))),
+      .init("final_p50_ms", Self.milliseconds(outcome.typicalFinal)),
+      .init("final_worst_ms", Self.milliseconds(outcome.worstFinal)),
+      .init("wait_worst_ms", Self.milliseconds(outcome.worstWait)),
+    ]
+    if hasLane { members.append(.init("queued", .integer(Int64(outcome.mostQueued)))) }
+    members += [
+      .init("dominated", .boolean(row.isDominated)),
+      .init("suggested", .boolean(row.isSuggested)),
+      .init("in_force", .boolean(row.isInForce)),
+      .init("line", .string("policy: " + PolicyText.yaml(policy, over: inherited))),
+    ]
+    return .object(members)
+  }
+
+  /// The policy that a shorter line would inherit from, as far as it is known.
+  var inherited: Policy? { key.property?.policy }
+
+  private static func milliseconds(_ duration: Duration) -> JSONValue {
+    JSONValue(shortest: Double(duration.wholeNanoseconds / 1000) / 1000)
+  }
+}
+
+/// The policies that are tried, the simplest first.
+enum PolicyCandidates {
+  static let all: [Policy] = plain + bounded + leading + live
+
+  private static let delays = [100, 200, 300, 500, 800]
+
+  /// The quiet period alone.
+  private static let plain = delays.map { Policy(delay: .milliseconds($0)) }
+
+  /// The quiet period with a longest wait.
+  private static let bounded = delays.flatMap { delay in
+    [1, 2].map { Policy(delay: .milliseconds(delay), maxWait: .seconds($0)) }
+  }
+
+  /// The first change at once.
+  private static let leading = [200, 300, 500].flatMap { delay in
+    [nil, .seconds(1)].map {
+      Policy(delay: .milliseconds(delay), maxWait: $0, leading: true)
+    }
+  }
+
+  /// The first change at once, then one value per interval.
+  private static let live = [100, 200, 500, 1000].map { interval in
+    let interval = Duration.milliseconds(interval)
+    return Policy(delay: interval, maxWait: interval, leading: true, minInterval: interval)
   }
 }
