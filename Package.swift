@@ -29,7 +29,7 @@ let package = Package(
     .target(name: "Commands", dependencies: ["Devices", "JSON", "LastOut", "Values"]),
     .target(
       name: "Routing",
-      dependencies: ["Devices", "JSON", "LastOut", "MQTTTopics"]
+      dependencies: ["Devices", "JSON", "LastOut"]
     ),
     .target(name: "Durability", dependencies: ["LastOut"]),
     .target(
@@ -42,11 +42,10 @@ let package = Package(
 
     // The cluster's engine: NATS JetStream, by libnats, which is loaded when it is needed.
     .target(name: "CNATS"),
-    .target(name: "NATS", dependencies: ["CNATS", "LastOut", "Operations"]),
     .target(
       name: "Engine",
       dependencies: [
-        "Cluster", "Durability", "JSON", "JSONParsing", "LastOut", "NATS", "Operations",
+        "CNATS", "Cluster", "Durability", "JSON", "JSONParsing", "LastOut", "Operations",
       ]
     ),
 
@@ -67,11 +66,10 @@ let package = Package(
     ),
     .target(
       name: "Control",
-      dependencies: ["CBuild", "CSignalfd", "JSON", "JSONParsing", "Values"]
+      dependencies: ["CBuild", "CLinux", "JSON", "JSONParsing", "Values"]
     ),
-    .systemLibrary(name: "CSignalfd"),
-    // The rules of MQTT for topic names and filters.
-    .target(name: "MQTTTopics"),
+    // Calls of Linux that are not part of Swift's Glibc module.
+    .systemLibrary(name: "CLinux"),
     .systemLibrary(
       name: "CMosquitto",
       pkgConfig: "libmosquitto",
@@ -80,22 +78,19 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .target(
       name: "MQTT",
-      dependencies: ["CMosquitto", "COpenSSL", "LastOut", "MQTTTopics", "Operations", "Values"]
+      dependencies: ["CMosquitto", "COpenSSL", "Devices", "LastOut", "Operations", "Values"]
     ),
     .systemLibrary(name: "CFYAML", pkgConfig: "libfyaml", providers: [.apt(["libfyaml-dev"])]),
     .target(
       name: "Configuration",
-      dependencies: [
-        "CFYAML", "Devices", "JSON", "LastOut", "MQTTTopics", "Operations", "Routing", "Values",
-      ],
+      dependencies: ["CFYAML", "Devices", "JSON", "LastOut", "Operations", "Routing", "Values"],
       resources: [.embedInCode("Resources"), .embedInCode("Schemas")]
     ),
     // What survives a crash.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .systemLibrary(name: "CTimex"),
     .target(
       name: "Journal",
-      dependencies: ["CSQLite", "CTimex", "Durability", "LastOut", "Operations"]
+      dependencies: ["CLinux", "CSQLite", "Durability", "LastOut", "Operations"]
     ),
     .systemLibrary(
       name: "CMicroHTTPD",
@@ -122,29 +117,24 @@ let package = Package(
       dependencies: [
         "Cluster", "Commands", "Configuration", "Control", "Devices", "Durability", "Engine",
         "GatewayCore", "HTTP", "HomeAssistant", "JSON", "JSONParsing", "Journal", "LastOut", "MQTT",
-        "MQTTTopics", "NATS", "Operations", "Panel", "Routing", "Values",
+        "Operations", "Panel", "Routing", "Values",
       ]
     ),
     .target(
       name: "Simulation",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "JSON",
-        "JSONParsing", "LastOut", "MQTT", "MQTTTopics", "Operations", "PrivateBroker", "Values",
+        "JSONParsing", "LastOut", "MQTT", "Operations", "PrivateBroker", "Values",
       ]
     ),
     .target(name: "PrivateBroker", dependencies: ["Operations"]),
-    // Device files from what is announced at a broker.
+    // A broker that is tested, the files of a new installation, and device files from announcements.
     .target(
       name: "Import",
       dependencies: [
-        "Configuration", "Devices", "JSON", "JSONParsing", "LastOut", "MQTT", "MQTTTopics",
-        "Operations", "Routing", "Values",
+        "Configuration", "Devices", "JSON", "JSONParsing", "LastOut", "MQTT", "Operations",
+        "Routing", "Values",
       ]
-    ),
-    // A broker that is tested, and the files of a new installation.
-    .target(
-      name: "Setup",
-      dependencies: ["Devices", "Import", "JSON", "LastOut", "MQTT", "Operations", "Values"]
     ),
 
     // One gateway's life among faults, on virtual time: for tests and `make soak`.
@@ -186,7 +176,6 @@ let package = Package(
     // The full-screen stepper as values; only the program draws.
     .target(name: "Screen", dependencies: ["Control", "Devices", "JSON", "LastOut", "Values"]),
     // No pkgConfig: SwiftPM warns about its feature macros; the module map names the libraries.
-    .systemLibrary(name: "CMalloc"),
     .systemLibrary(name: "CNcurses", providers: [.apt(["libncurses-dev"])]),
 
     // The two programs.
@@ -209,10 +198,9 @@ let package = Package(
     .executableTarget(
       name: "settled",
       dependencies: [
-        "Arguments", "CMalloc", "CNcurses", "Configuration", "Control", "Devices", "Engine",
-        "Gateway", "GatewayCore", "Import", "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics",
-        "Operations",
-        "Screen", "Setup", "Simulation", "Values",
+        "Arguments", "CLinux", "CNcurses", "Configuration", "Control", "Devices", "Engine",
+        "Gateway", "GatewayCore", "Import", "JSON", "Journal", "LastOut", "MQTT", "Operations",
+        "Screen", "Simulation", "Values",
       ],
       // Nothing loads this program's symbols, and without them it needs less memory. All symbols are
       // bound at the start, after which their table is read-only. The build ID names the debug file.
@@ -275,7 +263,7 @@ let package = Package(
     .testTarget(
       name: "EngineTests",
       dependencies: [
-        "Cluster", "Durability", "Engine", "FaultySync", "Journal", "LastOut", "NATS", "Operations",
+        "Cluster", "Durability", "Engine", "FaultySync", "Journal", "LastOut", "Operations",
         "PrivateBroker", "TestBroker",
       ]
     ),
@@ -299,13 +287,12 @@ let package = Package(
       name: "OperationsTests",
       dependencies: ["LastOut", "Operations", "PrivateBroker", "TestBroker"]
     ),
-    .testTarget(name: "MQTTTopicsTests", dependencies: ["MQTTTopics"]),
     // Everything that reads bytes from outside, for the fuzzer and for tests.
     .target(
       name: "FuzzTargets",
       dependencies: [
         "Cluster", "Configuration", "Control", "Devices", "Durability", "Engine", "Gateway",
-        "GatewayCore", "HTTP", "Import", "Journal", "LastOut", "MQTT", "NATS", "Operations",
+        "GatewayCore", "HTTP", "Import", "Journal", "LastOut", "MQTT", "Operations",
       ],
       path: "Tests/FuzzTargets"
     ),
@@ -360,12 +347,6 @@ let package = Package(
         "Operations", "PrivateBroker", "Routing", "Simulation", "TestBroker", "Values",
       ],
       exclude: ["Fixtures"]
-    ),
-    .testTarget(
-      name: "SetupTests",
-      dependencies: [
-        "JSON", "JSONParsing", "Operations", "PrivateBroker", "Setup", "TestBroker",
-      ]
     ),
     .target(
       name: "TestBroker",

@@ -3,7 +3,6 @@
 
 package import Cluster
 import JSON
-import NATS
 import Operations
 
 /// What ``Membership`` and ``PartitionLogs`` ask for.

@@ -5,7 +5,6 @@ package import Cluster
 import JSON
 import JSONParsing
 import LastOut
-import NATS
 package import Operations
 
 /// The engine of a cluster: records and logs in streams of NATS JetStream.

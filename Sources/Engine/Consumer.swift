@@ -3,7 +3,6 @@
 
 import JSON
 import LastOut
-import NATS
 import Operations
 
 /// Reads a stream in order, without a gap: a consumer of JetStream that is lost with its connection.

@@ -1,8 +1,6 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import NATS
-
 /// A cluster, and the servers of its engine.
 package struct EngineSettings: Hashable, Sendable {
   /// The cluster's name.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastOut
-import NATS
 import Operations
 
 /// Requests to the engine and to other members, each with one answer or none.

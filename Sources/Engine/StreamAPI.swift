@@ -4,7 +4,6 @@
 import Cluster
 import JSON
 import JSONParsing
-import NATS
 
 /// JetStream's requests and answers, as its documentation of the wire has them.
 ///

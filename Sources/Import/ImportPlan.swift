@@ -4,7 +4,6 @@
 package import Configuration
 package import Devices
 import JSON
-import MQTTTopics
 package import Routing
 
 /// The result of an import: the new content of device files, and diagnostics.

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 package import LastOut
-import MQTTTopics
 package import Operations
 
 /// A connection to a broker that reconnects whenever it is lost.

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import LastOut
-import MQTTTopics
 
 /// The publishes in flight: their maximum number, send times and owners.
 struct PublishWindow: Sendable {

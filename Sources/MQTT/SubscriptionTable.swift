@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import MQTTTopics
+import Devices
 
 /// The subscriptions of a client: each filter once, in the order of subscribing.
 ///

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import JSON
-import MQTTTopics
 
 /// Rewrites announcements to Home Assistant, so that commands take the routes.
 ///

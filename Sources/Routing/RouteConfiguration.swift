@@ -3,7 +3,6 @@
 
 internal import Devices
 package import LastOut
-import MQTTTopics
 
 /// A route: messages on one topic filter, debounced and published on another.
 package struct RouteConfiguration: Hashable, Sendable {

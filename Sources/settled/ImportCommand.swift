@@ -3,10 +3,10 @@
 
 import Arguments
 import Configuration
+import Devices
 import Glibc
 import Import
 import LastOut
-import MQTTTopics
 import Operations
 import Values
 

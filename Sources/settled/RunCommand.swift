@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Arguments
-import CMalloc
+import CLinux
 import Configuration
 import Control
 import Devices

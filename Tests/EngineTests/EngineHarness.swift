@@ -4,7 +4,6 @@
 import Cluster
 import Engine
 import LastOut
-import NATS
 import Operations
 import TestBroker
 import Testing

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Engine
-import NATS
 import Operations
 import TestBroker
 import Testing

@@ -5,7 +5,6 @@ import Cluster
 import Durability
 import Engine
 import LastOut
-import NATS
 import Operations
 import TestBroker
 import Testing

@@ -3,12 +3,13 @@
 
 import Control
 import Devices
-@testable import Engine
-@testable import Gateway
+import Engine
 import GatewayCore
 import LastOut
-import NATS
 import Operations
+
+@testable import Engine
+@testable import Gateway
 
 /// What other members of a cluster send: a byte, `m` for a message to this member and `b` for one to all,
 /// and the message.

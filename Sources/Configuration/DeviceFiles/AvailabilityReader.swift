@@ -3,7 +3,6 @@
 
 internal import Devices
 internal import JSON
-internal import MQTTTopics
 import Values
 
 /// Reads `availability:`, the topics that report whether a device is online.

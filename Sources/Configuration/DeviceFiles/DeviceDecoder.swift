@@ -4,7 +4,6 @@
 internal import Devices
 internal import JSON
 internal import LastOut
-internal import MQTTTopics
 internal import Values
 
 /// Reads devices from the nodes of device files.

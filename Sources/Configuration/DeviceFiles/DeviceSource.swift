@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
-internal import MQTTTopics
 
 /// Devices that appear with their first message on a topic: `from:` in a device file.
 package struct DeviceSource: Hashable, Sendable {

@@ -4,7 +4,6 @@
 internal import Devices
 import JSON
 internal import LastOut
-internal import MQTTTopics
 internal import Values
 
 /// Reads the properties of one device, both its own and those of its profile.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
-internal import MQTTTopics
 internal import Values
 
 /// What makes a template of a device: `for:`, or `from:`.

@@ -3,7 +3,6 @@
 
 internal import Devices
 import JSON
-internal import MQTTTopics
 internal import Values
 
 /// Reads one entry of `inputs:`.

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import MQTTTopics
+import Devices
 import Routing
 
 /// Finds routes whose output reaches a route's input or the gateway's own topics.

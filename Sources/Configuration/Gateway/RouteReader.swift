@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Devices
 internal import JSON
 internal import LastOut
-internal import MQTTTopics
 import Routing
 internal import Values
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
-internal import MQTTTopics
 internal import Values
 
 /// Reads the settings file.

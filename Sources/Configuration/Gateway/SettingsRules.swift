@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import MQTTTopics
+import Devices
 
 /// Rules for names and topics in the settings.
 enum SettingsRules {

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CSignalfd
+internal import CLinux
 internal import Glibc
 
 /// The signals that a full screen or a recording handles, as a descriptor for `poll`.

@@ -12,7 +12,6 @@ import GatewayCore
 import Journal
 import LastOut
 import MQTT
-import NATS
 import Operations
 
 /// This gateway as a member of a cluster: performs what ``Membership`` decides, on the cluster's engine, the

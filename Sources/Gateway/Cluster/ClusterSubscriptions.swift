@@ -6,7 +6,6 @@ import Configuration
 import Devices
 import HomeAssistant
 import MQTT
-import MQTTTopics
 import Routing
 
 /// What the sessions of partitions subscribe to.

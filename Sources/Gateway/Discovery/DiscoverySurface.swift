@@ -8,7 +8,6 @@ import HomeAssistant
 import JSON
 import LastOut
 import MQTT
-import MQTTTopics
 import Routing
 import Values
 

@@ -9,7 +9,6 @@ import GatewayCore
 import JSON
 import LastOut
 import MQTT
-import MQTTTopics
 import Operations
 import Routing
 

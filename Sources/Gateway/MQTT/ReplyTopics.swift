@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
-import MQTTTopics
+import Devices
 import Values
 
 /// Which MQTT 5 response topics get replies: those below `<base>/reply/`, and those that a filter

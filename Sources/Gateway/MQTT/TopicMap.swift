@@ -7,7 +7,6 @@ import Devices
 import HomeAssistant
 import LastOut
 import MQTT
-import MQTTTopics
 import Routing
 
 /// The gateway's topics: their names, their roles, and the subscriptions they need.

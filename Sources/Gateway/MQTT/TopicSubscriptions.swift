@@ -6,7 +6,6 @@ import Devices
 import HomeAssistant
 import LastOut
 import MQTT
-import MQTTTopics
 import Routing
 
 /// The subscriptions at the brokers.

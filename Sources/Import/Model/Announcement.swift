@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 internal import JSON
 internal import JSONParsing
 internal import MQTT
-import MQTTTopics
 internal import Values
 
 /// A retained message that announces devices.

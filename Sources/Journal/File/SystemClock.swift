@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CTimex
+internal import CLinux
 package import Durability
 internal import Glibc
 internal import LastOut

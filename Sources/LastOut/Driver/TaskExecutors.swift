@@ -8,9 +8,8 @@
 /// Runs asynchronous tasks on threads of a pool.
 final class PoolExecutor: TaskExecutor, PoolWork {
   private struct State: ~Copyable {
-    /// The jobs that wait for a thread; the first is at `head`.
-    var jobs: [UnownedJob] = []
-    var head = 0
+    /// The jobs that wait for a thread.
+    var jobs = Deque<UnownedJob>()
     /// The number of threads that run jobs or are about to.
     var busy = 0
 
@@ -22,15 +21,9 @@ final class PoolExecutor: TaskExecutor, PoolWork {
     }
 
     mutating func next() -> UnownedJob? {
-      guard head < jobs.count else {
+      guard let job = jobs.popFirst() else {
         busy -= 1
         return nil
-      }
-      let job = jobs[head]
-      head += 1
-      if head == jobs.count {
-        jobs.removeAll(keepingCapacity: jobs.count <= 1024)
-        head = 0
       }
       return job
     }
@@ -70,7 +63,7 @@ final class PoolExecutor: TaskExecutor, PoolWork {
     guard let executor = current.value else { return body() }
     let needsThread = executor.state.withLock { state in
       state.busy -= 1
-      return state.head < state.jobs.count && state.claimThread(executor.limit)
+      return !state.jobs.isEmpty && state.claimThread(executor.limit)
     }
     if needsThread { executor.pool.submit(executor) }
     body()

@@ -12,9 +12,8 @@
 @usableFromInline
 package final class ThreadPool: Sendable {
   private struct State: ~Copyable {
-    /// Work for a thread; the first is at `head`.
-    var waiting: [any PoolWork] = []
-    var head = 0
+    /// Work for a thread.
+    var waiting = Deque<any PoolWork>()
     var idle = 0
     var threads = 0
     /// Whether a thread was started that has not asked for work yet.
@@ -22,25 +21,12 @@ package final class ThreadPool: Sendable {
     /// Whether the current lack of threads was reported.
     var isShort = false
 
-    var count: Int { waiting.count - head }
-
     /// Counts one more thread if there is work without one; `false` if none is needed now.
     mutating func needsThread() -> Bool {
-      guard idle < count, !isStarting else { return false }
+      guard idle < waiting.count, !isStarting else { return false }
       isStarting = true
       threads += 1
       return true
-    }
-
-    mutating func next() -> (any PoolWork)? {
-      guard head < waiting.count else { return nil }
-      let work = waiting[head]
-      head += 1
-      if head == waiting.count {
-        waiting.removeAll(keepingCapacity: waiting.count <= 1024)
-        head = 0
-      }
-      return work
     }
   }
 
@@ -117,7 +103,7 @@ package final class ThreadPool: Sendable {
   private func nextWork() -> (any PoolWork, needsThread: Bool)? {
     var deadline: Moment?
     return state.wait { state in
-      if let work = state.next() {
+      if let work = state.waiting.popFirst() {
         if deadline != nil { state.idle -= 1 }
         return .done((work, state.needsThread()))
       }

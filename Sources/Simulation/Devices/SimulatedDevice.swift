@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 package import LastOut
 import MQTT
-import MQTTTopics
 
 /// A device as a value: messages and times go in, messages and the next wake-up come out.
 ///

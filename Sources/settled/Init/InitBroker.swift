@@ -9,7 +9,6 @@ import Glibc
 import Import
 import MQTT
 import Operations
-import Setup
 import Values
 
 /// The broker of `settle init`: asked for, tested, and asked for again if the test fails.

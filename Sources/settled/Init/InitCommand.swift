@@ -8,7 +8,6 @@ import Import
 import LastOut
 import MQTT
 import Operations
-import Setup
 import Values
 
 /// `settle init`: tests a broker, and writes settings and device files for it.

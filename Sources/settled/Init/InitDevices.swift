@@ -5,7 +5,6 @@ import Arguments
 import Configuration
 import Devices
 import Import
-import Setup
 
 /// The devices of `settle init`: what is announced at the broker, as files to write.
 struct InitDevices {

@@ -7,7 +7,6 @@ import Devices
 import Import
 import JSON
 import MQTT
-import Setup
 import Values
 
 /// The output of `settle init`.

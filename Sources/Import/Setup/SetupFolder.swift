@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-package import Import
 
 /// The folder that `settle init` writes: settings, device files, and a password.
 package struct SetupFolder: Hashable, Sendable {

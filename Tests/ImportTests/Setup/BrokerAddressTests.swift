@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Setup
+import Import
 import Testing
 
 /// Addresses as people type them.

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import MQTTTopics
+import Devices
 import Testing
 
 struct FilterIndexTests {

@@ -4,4 +4,6 @@
 #pragma once
 
 // Not part of Swift's Glibc module.
+#include <malloc.h>
+#include <sys/signalfd.h>
 #include <sys/timex.h>

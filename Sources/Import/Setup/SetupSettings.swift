@@ -1,7 +1,6 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Import
 internal import JSON
 
 /// The settings that `settle init` writes.

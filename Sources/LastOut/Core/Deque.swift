@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A first-in, first-out queue.
+/// A first-in, first-out queue, which gives much memory back when it is empty.
 ///
 /// Every operation takes constant time on average, except ``prepend(_:)`` when nothing has been
 /// removed from the front, which moves every element.
@@ -15,7 +15,7 @@ package struct Deque<Element> {
   package var count: Int { elements.count - removed }
   package var isEmpty: Bool { removed == elements.count }
   /// All elements, the first one first.
-  var all: ArraySlice<Element> { elements[removed...] }
+  package var all: ArraySlice<Element> { elements[removed...] }
   package var first: Element? { isEmpty ? nil : elements[removed] }
   package var last: Element? { isEmpty ? nil : elements.last }
 
@@ -44,7 +44,7 @@ package struct Deque<Element> {
   package mutating func removeFirst(_ count: Int) {
     removed += count
     if removed == elements.count {
-      elements.removeAll(keepingCapacity: true)
+      elements.removeAll(keepingCapacity: removed <= 1024)
       removed = 0
     } else if removed * 2 >= elements.count {
       elements.removeFirst(removed)
@@ -53,7 +53,7 @@ package struct Deque<Element> {
   }
 
   /// Replaces each element by what `change` returns for it, and removes it if that is `nil`.
-  mutating func update(_ change: (Element) -> Element?) {
+  package mutating func update(_ change: (Element) -> Element?) {
     elements = elements[removed...].compactMap(change)
     removed = 0
   }

@@ -1,7 +1,0 @@
-// Settle
-// SPDX-License-Identifier: Apache-2.0
-
-#pragma once
-
-// Not part of Swift's Glibc module.
-#include <sys/signalfd.h>
