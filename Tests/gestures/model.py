@@ -61,7 +61,7 @@ class Expectation:
     def becomes(self, outcome, is_sure):
         """Another property of the device has this effect on it."""
         self.final = outcome if is_sure else self.final.join(outcome)
-        self.base = None
+        self.base = self.doubt and self.doubt.join(self.final)
 
     def any_of_trail(self):
         return Belief(self.trail)

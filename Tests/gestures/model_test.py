@@ -119,6 +119,13 @@ class ModelTests(unittest.TestCase):
         self.assertEqual(story.allowed("lamp/power", False, True), [False])
         self.assertEqual(story.allowed("lamp/brightness", 100, 40, 7), [100, 40])
 
+    def test_an_off_leaves_what_a_dark_lamp_had_as_its_target(self):
+        for target, kinds in ((60, []), (61, ["step"])):
+            story = Story(lamp("lamp", "l", True))
+            story.doubts = {"lamp/brightness": Belief([60])}
+            story.ask("lamp/brightness", argument=40).ask("lamp/power", argument=False)
+            self.assertEqual(story.ask("lamp/brightness", "step", 10, value=target + 10).kinds(), kinds)
+
     def test_the_stated_power_wins_in_one_change(self):
         story = Story(lamp("lamp", "l", True)).ask("lamp", "many", {"power": False, "brightness": 40})
         self.assertEqual((story.allowed("lamp/power", False, True), story.allowed("lamp/brightness", 100, 40)), ([False], [40]))
