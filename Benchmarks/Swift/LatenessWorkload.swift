@@ -7,8 +7,8 @@ import Operations
 
 /// The lateness of values in the gateway's loop: the event loop, its timers and the queue's core.
 ///
-/// Each millisecond some keys change, each ten times (once, if there is only one change), and 20.5 ms
-/// later they run, halfway between two milliseconds.
+/// Each millisecond some keys change, each ten times (once, if there is only one change), and 20.5
+/// ms later they run, halfway between two milliseconds.
 final class LatenessWorkload {
   private static let blocks = 40
   private static let delay = Duration.microseconds(20_500)

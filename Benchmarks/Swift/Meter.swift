@@ -13,7 +13,8 @@ enum Meter {
     let main = "\(getpid())"
     var total: UInt64 = 0
     for thread in threads where thread != main {
-      // The result of pthread_getcpuclockid: the complement of the thread number, and "time on a CPU".
+      // The result of pthread_getcpuclockid: the complement of the thread number, and "time on a
+      // CPU".
       if let number = Int32(thread) { total += time(~number << 3 | 6) }
     }
     return total

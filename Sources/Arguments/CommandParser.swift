@@ -111,7 +111,8 @@ struct CommandParser {
     }
   }
 
-  /// Whether `text` is a word, not an option: it has no leading `-`, is a negative number, or is `-`.
+  /// Whether `text` is a word, not an option: it has no leading `-`, is a negative number, or is
+  /// `-`.
   static func isWord(_ text: String) -> Bool {
     var bytes = text.utf8.makeIterator()
     guard bytes.next() == UInt8(ascii: "-"), let second = bytes.next() else { return true }

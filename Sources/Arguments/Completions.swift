@@ -11,8 +11,8 @@ package struct Completions: Sendable {
   }
 
   let program: Program
-  /// A shell command that prints keys with `--keys` and `--starting`, and values with `--values`, one
-  /// per line.
+  /// A shell command that prints keys with `--keys` and `--starting`, and values with `--values`,
+  /// one per line.
   let asking: String
 
   package init(for program: Program, asking: String) {

@@ -3,8 +3,8 @@
 
 /// One row of a command's table: its spelling, where its value goes, and its help.
 ///
-/// The value goes through a closure, such as `{ $0.key = $1 }`: creating key paths takes longer than all
-/// the rest of parsing.
+/// The value goes through a closure, such as `{ $0.key = $1 }`: creating key paths takes longer
+/// than all the rest of parsing.
 package struct Parameter<Root>: Sendable {
   package let description: ParameterDescription
   /// Converts a text and stores the value.

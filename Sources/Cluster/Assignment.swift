@@ -3,8 +3,8 @@
 
 /// How many partitions each member should have, and who takes which.
 ///
-/// Every member calculates this from what it sees and acts for itself alone; compare-and-set decides
-/// where two see different things.
+/// Every member calculates this from what it sees and acts for itself alone; compare-and-set
+/// decides where two see different things.
 package struct Assignment: Hashable, Sendable {
   /// What each member that takes partitions should have in the end.
   package private(set) var shares: [String: Int] = [:]
@@ -13,8 +13,8 @@ package struct Assignment: Hashable, Sendable {
 
   /// - Parameters:
   ///   - members: Those that take partitions.
-  ///   - owners: Of each partition its owner, by number; `nil` where it is free. An owner that is not
-  ///     in `members` keeps what it has until it gives it back or is evicted.
+  ///   - owners: Of each partition its owner, by number; `nil` where it is free. An owner that is
+  ///     not in `members` keeps what it has until it gives it back or is evicted.
   package init(members: some Sequence<String>, owners: [String?]) {
     var counts: [String: Int] = [:]
     for member in members { counts[member] = 0 }

@@ -59,8 +59,8 @@ package struct OwnerRecord: Hashable, Sendable {
   package var member: String?
   /// The member's incarnation; that of an evicted one owns nothing.
   package var incarnation: UInt64
-  /// The ``MemberRecord/beat`` that the member had written by then: a presence before that says nothing
-  /// about this incarnation.
+  /// The ``MemberRecord/beat`` that the member had written by then: a presence before that says
+  /// nothing about this incarnation.
   package var beat: UInt64
   /// Grows with each owner.
   package var epoch: UInt64

@@ -32,10 +32,10 @@ package struct ClusterView: Sendable {
 
   /// Takes what was read or written; `false` when it, or something newer, is known.
   ///
-  /// What is newer, the records themselves say. Revisions do not: after an election, the engine's new
-  /// leader may give the newest records lower ones than the earlier leader (seen with nats-server 2.9.10),
-  /// and accepts no write that expects the others. So a revision only says what a write expects, and a
-  /// record that is known changes it.
+  /// What is newer, the records themselves say. Revisions do not: after an election, the engine's
+  /// new leader may give the newest records lower ones than the earlier leader (seen with
+  /// nats-server 2.9.10), and accepts no write that expects the others. So a revision only says
+  /// what a write expects, and a record that is known changes it.
   mutating func observe(
     _ key: RecordKey,
     _ record: ClusterRecord?,

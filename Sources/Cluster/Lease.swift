@@ -8,8 +8,9 @@ import LastOut
 /// No clock is compared with another's: a member counts from before it sent its last renewal, the
 /// others from when they saw it, which is later.
 package struct LeaseSettings: Hashable, Sendable {
-  /// How long the others wait for a renewal before they evict: longer than the engine takes to elect
-  /// a leader (4 to 5 s without writes were measured with NATS 2.9), so that an election moves nothing.
+  /// How long the others wait for a renewal before they evict: longer than the engine takes to
+  /// elect a leader (4 to 5 s without writes were measured with NATS 2.9), so that an election
+  /// moves nothing.
   package var length: Duration = .seconds(10)
   /// How long a member itself relies on its last renewal.
   package var trust: Duration = .seconds(8)

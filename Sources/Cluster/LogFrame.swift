@@ -4,8 +4,8 @@
 package import Durability
 import LastOut
 
-/// One entry in the log of a partition: the log is read from its newest snapshot, and what is left after
-/// the last frame is what a new owner must send.
+/// One entry in the log of a partition: the log is read from its newest snapshot, and what is left
+/// after the last frame is what a new owner must send.
 package struct LogFrame: Hashable, Sendable {
   /// A value that is accepted and not sent.
   package struct Row: Hashable, Sendable {

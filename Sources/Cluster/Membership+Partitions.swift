@@ -46,8 +46,8 @@ extension Membership {
     )
   }
 
-  /// What the records say is this member's, and it does not have: it gave up before it was read that
-  /// its claim was stored.
+  /// What the records say is this member's, and it does not have: it gave up before it was read
+  /// that its claim was stored.
   private mutating func resumeUnclaimed(at now: Moment) {
     for partition in view.partitions where held[partition] == nil {
       guard view.owner(of: partition) == name,

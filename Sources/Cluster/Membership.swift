@@ -3,18 +3,17 @@
 
 package import LastOut
 
-/// Decides which partitions a member of a cluster drives: what it reads and the time go in, writes and
-/// orders to the host come out.
+/// Decides which partitions a member of a cluster drives: what it reads and the time go in, writes
+/// and orders to the host come out.
 ///
-/// Three things together keep a device from being driven by two. The *record* of a partition names one
-/// owner, by compare-and-set. The *log* of the partition takes entries of the newest owner alone. The
-/// *session* at the broker belongs to the client that connected last; and an owner connects, and
-/// sends its first message after that, only once a renewal of its lease was stored that it sent
-/// afterwards. So one that was evicted while it slept cannot take its session back.
+/// Three things together keep a device from being driven by two. The *record* of a partition names
+/// one owner, by compare-and-set. The *log* of the partition takes entries of the newest owner
+/// alone. The *session* at the broker belongs to the client that connected last; and an owner
+/// connects, and sends its first message after that, only once a renewal of its lease was stored
+/// that it sent afterwards. So one that was evicted while it slept cannot take its session back.
 ///
-/// It has no clock and does no I/O. After any call the owner performs what ``dequeueEffects()`` returns and
-/// arms a timer for
-/// ``nextDeadline(after:)``.
+/// It has no clock and does no I/O. After any call the owner performs what ``dequeueEffects()``
+/// returns and arms a timer for ``nextDeadline(after:)``.
 package struct Membership: Sendable {
   package enum Standing: Hashable, Sendable {
     /// The records are being read.

@@ -11,8 +11,8 @@ package enum MembershipEffect: Hashable, Sendable {
   /// Close the partition's log for earlier owners and read it; report the end by
   /// ``Membership/opened(_:epoch:at:)`` or ``Membership/openFailed(_:epoch:at:)``.
   case open(Partition, epoch: UInt64)
-  /// Connect the partition's session at the broker; report it by ``Membership/connected(_:at:)``, its
-  /// end by ``Membership/disconnected(_:at:)``.
+  /// Connect the partition's session at the broker; report it by ``Membership/connected(_:at:)``,
+  /// its end by ``Membership/disconnected(_:at:)``.
   case connect(Partition)
   /// The partition's devices may be driven from now on.
   case drive(Partition)

@@ -9,8 +9,8 @@ package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertibl
 
   package init(_ number: Int) { self.number = number }
 
-  /// The partition of a device, a route or an input: FNV-1a with 64 bits over the UTF-8 of its name,
-  /// modulo `count`.
+  /// The partition of a device, a route or an input: FNV-1a with 64 bits over the UTF-8 of its
+  /// name, modulo `count`.
   ///
   /// Source: draft-eastlake-fnv, section 5. It never changes for the life of a cluster.
   package init(of name: String, count: Int) {

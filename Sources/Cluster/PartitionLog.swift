@@ -8,14 +8,16 @@ import LastOut
 package struct LogSettings: Sendable {
   /// How many rows a frame has at most: some 100 kB, of 1 MB that the engine takes.
   package var rowsPerFrame = 512
-  /// How many values and removals may be appended before a snapshot; for each value in the log, two more.
+  /// How many values and removals may be appended before a snapshot; for each value in the log, two
+  /// more.
   ///
   /// A new owner reads them, one frame after the other.
   package var longAfter = 64
   /// How many entries of all logs are kept behind a snapshot.
   ///
-  /// The engine reads a part of its files again for each entry, if it has removed others from it and was
-  /// restarted since (seen with nats-server 2.9.10): entries are removed from parts that nobody reads.
+  /// The engine reads a part of its files again for each entry, if it has removed others from it
+  /// and was restarted since (seen with nats-server 2.9.10): entries are removed from parts that
+  /// nobody reads.
   package var keptBehind: UInt64 = 32_768
 
   package init() {}
@@ -70,15 +72,15 @@ struct PartitionLog: Sendable {
   var isAdopted = false
   /// Its last frame.
   var last = Predecessor.none
-  /// Whether an append without an answer may have moved ``last``: it is read first, so that the engine
-  /// need not refuse the next one.
+  /// Whether an append without an answer may have moved ``last``: it is read first, so that the
+  /// engine need not refuse the next one.
   var isUncertain = false
   /// Whether an operation has no answer yet.
   var isBusy = false
   /// Whether that is the append of the first frame of ``waiting``.
   var isAppending = false
-  /// Whether it is the append of a frame that does not wait any more: its answer says only that the end
-  /// of the log may have moved.
+  /// Whether it is the append of a frame that does not wait any more: its answer says only that the
+  /// end of the log may have moved.
   var isOutdated = false
   /// When a failed operation of ``Phase/finding``, or of what follows, is repeated.
   var retryAt: Moment?

@@ -47,8 +47,9 @@ package enum LogEnd: Sendable {
 /// journal's file.
 ///
 /// Each log takes a frame only behind the one that its writer has seen last. A new owner writes its
-/// claim first: whatever an earlier owner appends after that is refused, and what it appended before
-/// is read. So a value that was accepted is either seen by the new owner, or was never accepted.
+/// claim first: whatever an earlier owner appends after that is refused, and what it appended
+/// before is read. So a value that was accepted is either seen by the new owner, or was never
+/// accepted.
 ///
 /// It has no clock and does no I/O. One piece of work at a time, as with the journal's thread.
 package struct PartitionLogs: Sendable {
@@ -104,8 +105,8 @@ package struct PartitionLogs: Sendable {
     find(partition)
   }
 
-  /// The owner of the queue has taken over what ``LogEffect/opened(_:epoch:_:)`` has brought: from the
-  /// next work on, that is all of the partition's values.
+  /// The owner of the queue has taken over what ``LogEffect/opened(_:epoch:_:)`` has brought: from
+  /// the next work on, that is all of the partition's values.
   package mutating func adopted(_ partition: Partition, epoch: UInt64) {
     guard let log = logs[partition], log.epoch == epoch, log.phase == .open else { return }
     logs[partition]?.isAdopted = true
@@ -127,7 +128,8 @@ package struct PartitionLogs: Sendable {
     for (partition, log) in logs.sorted(by: { $0.key < $1.key }) {
       guard let retryAt = log.retryAt, retryAt <= now else { continue }
       logs[partition]?.retryAt = nil
-      // A claim that cannot be read may have another number since an election: its end is read again.
+      // A claim that cannot be read may have another number since an election: its end is read
+      // again.
       if log.phase == .open { proceed(partition) } else { find(partition) }
     }
   }
@@ -285,7 +287,8 @@ package struct PartitionLogs: Sendable {
     proceed(partition)
   }
 
-  /// An operation of an open log had no answer: it is repeated for a while, and then the work fails.
+  /// An operation of an open log had no answer: it is repeated for a while, and then the work
+  /// fails.
   private mutating func unanswered(_ partition: Partition, _ clock: JournalClock) {
     logs[partition]?.isUncertain = true
     if working?.contains(partition) ?? false,

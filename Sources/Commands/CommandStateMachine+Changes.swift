@@ -11,7 +11,8 @@ extension CommandStateMachine {
 
   /// Accepts a change.
   ///
-  /// A step or toggle without a known state to count from waits for that state, if it was requested.
+  /// A step or toggle without a known state to count from waits for that state, if it was
+  /// requested.
   ///
   /// `delay` is the quiet period of a value in place of its policy's.
   ///
@@ -130,8 +131,8 @@ extension CommandStateMachine {
     dispatcher.makeReady(Command(change: change), for: key, at: now)
   }
 
-  /// Sends an urgent value first in its lane, and ends what it overrides; an urgent action takes the
-  /// place of those that wait.
+  /// Sends an urgent value first in its lane, and ends what it overrides; an urgent action takes
+  /// the place of those that wait.
   @inline(never)
   private mutating func override(_ key: KeyIndex, with change: PendingChange, at now: Moment) {
     let phase = dispatcher.isAction(key) ? Phase.superseded : .cancelled
@@ -157,11 +158,11 @@ extension CommandStateMachine {
 
   private func hasValue(_ key: KeyIndex) -> Bool { waiting(for: key).hasValue }
 
-  /// Rejects values of several keys if one of them would find no room, accepted in this order at one
-  /// instant.
+  /// Rejects values of several keys if one of them would find no room, accepted in this order at
+  /// one instant.
   ///
-  /// What is not rejected here finds room in ``change(_:of:at:_:)``. Takes constant time where there
-  /// is room for one more of each.
+  /// What is not rejected here finds room in ``change(_:of:at:_:)``. Takes constant time where
+  /// there is room for one more of each.
   ///
   /// - Throws: `noRoomForAll`.
   package func checkRoom(
@@ -299,8 +300,8 @@ extension CommandStateMachine {
   /// Why a command ended that an urgent value overrides.
   static var urgent: String { "urgent" }
 
-  /// The other keys of which nothing older may follow `value` of `key`: it ends their commands, or their
-  /// urgent values end its own.
+  /// The other keys of which nothing older may follow `value` of `key`: it ends their commands, or
+  /// their urgent values end its own.
   ///
   /// `nil` stands for a value that is not known, which ends what all values end. Of a value that
   /// `isAccepted` the commands that it contradicts have ended.
@@ -368,7 +369,8 @@ extension CommandStateMachine {
 extension CommandStateMachine {
   /// The next message that asks a device for its state; `nil` when none may be sent now.
   ///
-  /// Call it while the client can publish, after ``CommandDispatcher/nextPublish(at:)`` has returned `nil`.
+  /// Call it while the client can publish, after ``CommandDispatcher/nextPublish(at:)`` has
+  /// returned `nil`.
   package mutating func nextRequest(at now: Moment) -> StateRequestMessage? {
     dispatcher.isClosing ? nil : dispatcher.sendQueue.nextRequest(at: now)
   }

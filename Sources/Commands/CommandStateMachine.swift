@@ -13,8 +13,8 @@ package import Values
 ///
 /// It has no clock, no lock and does no I/O. After any call, the owner removes the events and
 /// changed keys of the dispatcher's log, sends what its ``CommandDispatcher/nextPublish(at:)``
-/// returns, and arms one timer for ``nextDeadline(after:)``. What concerns the way of commands alone,
-/// the owner asks the dispatcher.
+/// returns, and arms one timer for ``nextDeadline(after:)``. What concerns the way of commands
+/// alone, the owner asks the dispatcher.
 package struct CommandStateMachine: ~Copyable {
   /// Values on their way, with what keys show and what devices have.
   package var dispatcher: CommandDispatcher
@@ -151,7 +151,8 @@ package struct CommandSettings: Sendable {
   package init() {}
 }
 
-/// Groups: their keys stand for keys of other devices and never have a value of their own in flight.
+/// Groups: their keys stand for keys of other devices and never have a value of their own in
+/// flight.
 extension CommandStateMachine {
   /// Whether a key stands for keys of other devices.
   @inline(__always)
@@ -159,7 +160,8 @@ extension CommandStateMachine {
 
   /// What a change of a group's key asks of its members, before any of them changes.
   ///
-  /// A toggle makes the members the same: off, if any of them is on. A step counts from what each has.
+  /// A toggle makes the members the same: off, if any of them is on. A step counts from what each
+  /// has.
   package func groupChange(_ change: ValueChange, of group: KeyIndex) -> ValueChange {
     guard case .toggle = change else { return change }
     let values = registry.groups.members(of: group).map { base(of: $0) }
@@ -248,7 +250,8 @@ extension CommandEvent {
 
 /// What a journal asks for.
 extension CommandStateMachine {
-  /// Sends nothing of `key` until ``release(_:)``; with `exceptUrgent`, nothing but an urgent value.
+  /// Sends nothing of `key` until ``release(_:)``; with `exceptUrgent`, nothing but an urgent
+  /// value.
   ///
   /// Its values go on to settle and to be replaced.
   package mutating func withhold(_ key: KeyIndex, exceptUrgent: Bool = false) {
@@ -262,8 +265,8 @@ extension CommandStateMachine {
   /// with `settles` after a new quiet period.
   ///
   /// Nothing newer of the key may have been accepted since. No `accepted` is emitted. Of the keys
-  /// that the value ends, only the commands of `ended` end: those that are older. Those of `riders` are
-  /// sent with it.
+  /// that the value ends, only the commands of `ended` end: those that are older. Those of `riders`
+  /// are sent with it.
   ///
   /// - Returns: The number that its events carry.
   package mutating func resume(
@@ -302,7 +305,8 @@ extension CommandStateMachine {
     return number
   }
 
-  /// The keys among `rivals` whose commands wait and can be sent with one of `key` that they contradict.
+  /// The keys among `rivals` whose commands wait and can be sent with one of `key` that they
+  /// contradict.
   package func riders(of key: KeyIndex, among rivals: [KeyIndex]) -> [KeyIndex] {
     let relations = dispatcher.relations[key]
     return rivals.filter { rival in
@@ -403,7 +407,8 @@ extension CommandStateMachine {
     endForeignChanges(of: key, at: now)
   }
 
-  /// Ends the steps of a key that was removed, and a person's hold that its definition no longer has.
+  /// Ends the steps of a key that was removed, and a person's hold that its definition no longer
+  /// has.
   private mutating func endForeignChanges(of key: KeyIndex, at now: Moment) {
     if !holds.isEmpty, !dispatcher.facts[key].hasHold { holds.end(key) }
     guard waitingSteps.contains(key), registry[key].isRetired else { return }

@@ -5,8 +5,8 @@ import Devices
 package import LastOut
 package import Values
 
-/// What a property takes when a value of another one is sent, see ``Property/implies``: a brightness
-/// turns its lamp on.
+/// What a property takes when a value of another one is sent, see ``Property/implies``: a
+/// brightness turns its lamp on.
 struct ImpliedValue {
   /// The other key of the two.
   let key: KeyIndex
@@ -30,8 +30,8 @@ struct ImpliedValue {
 extension CommandStateMachine {
   /// Ends the commands that contradict a new value of `key` by what one of them implies.
   ///
-  /// It does not matter what they wait for. Those of the same change ride with it, or it `rides` with
-  /// them. Of `keys` alone, if given.
+  /// It does not matter what they wait for. Those of the same change ride with it, or it `rides`
+  /// with them. Of `keys` alone, if given.
   mutating func endContradicting(
     _ value: Value,
     of key: KeyIndex,
@@ -57,8 +57,8 @@ extension CommandStateMachine {
     }
   }
 
-  /// Ends the commands of other keys than `key` that imply another value of `implied` than `made`: a
-  /// brightness of 0 turns off the lamp that an older color would turn on.
+  /// Ends the commands of other keys than `key` that imply another value of `implied` than `made`:
+  /// a brightness of 0 turns off the lamp that an older color would turn on.
   private mutating func endSiblings(
     of key: KeyIndex,
     _ made: Value?,
@@ -78,8 +78,8 @@ extension CommandStateMachine {
 
   /// The other keys of which nothing older may follow a value of `key`.
   ///
-  /// One that has a command after the value was accepted agrees with it, or is sent with it. A value that
-  /// most others imply contradicts only the number 0.
+  /// One that has a command after the value was accepted agrees with it, or is sent with it. A
+  /// value that most others imply contradicts only the number 0.
   func contradicted(by value: Value, of key: KeyIndex, isAccepted: Bool) -> [Rival] {
     let relations = dispatcher.relations[key]
     var rivals = relations.implying.map { Rival(key: $0.key, isUrgentOnly: $0.value == value) }
@@ -105,16 +105,16 @@ extension CommandStateMachine {
     waitingSteps.end(key, as: .superseded, reason: reason, in: &dispatcher.log, at: now)
   }
 
-  /// Someone set a value at the device: commands that imply otherwise are not repeated, and those that
-  /// are held for the device have ended.
+  /// Someone set a value at the device: commands that imply otherwise are not repeated, and those
+  /// that are held for the device have ended.
   mutating func endContradictingByHand(_ value: Value, of key: KeyIndex, at now: Moment) {
     for other in dispatcher.relations[key].implying {
       dispatcher.endHeld(other, contradicting: value, at: now)
     }
   }
 
-  /// The places of one change's values in an order in which a stated value wins over one that others
-  /// imply, and which of them contradict one: those are sent in its message or not at all.
+  /// The places of one change's values in an order in which a stated value wins over one that
+  /// others imply, and which of them contradict one: those are sent in its message or not at all.
   package func stating(
     _ values: [(key: KeyIndex, value: Value)]
   ) -> [(place: Int, rides: Bool)] {
@@ -223,8 +223,8 @@ extension CommandDispatcher {
       && relations[key].implying.contains { deliveries[$0.key].inFlight != nil }
   }
 
-  /// Ends the commands of `key` that `isOver` chooses, in flight or not; most changes end none, so the
-  /// reason is put into words only where one ends.
+  /// Ends the commands of `key` that `isOver` chooses, in flight or not; most changes end none, so
+  /// the reason is put into words only where one ends.
   fileprivate mutating func end(
     _ key: KeyIndex,
     by cause: (value: Value, key: KeyIndex),

@@ -6,8 +6,8 @@ import LastOut
 
 /// What decisions need of a property, worked out once.
 ///
-/// A ``Property`` is large: copying one costs a dozen reference counts. These are plain numbers, which
-/// cost nothing to read.
+/// A ``Property`` is large: copying one costs a dozen reference counts. These are plain numbers,
+/// which cost nothing to read.
 struct PropertyFacts {
   private struct Flags: OptionSet {
     let rawValue: UInt16

@@ -27,8 +27,8 @@ struct Relations {
   private(set) var urgentRivals: [Rival] = []
   /// The keys of which nothing older may follow any other value of this one.
   private(set) var rivals: [Rival] = []
-  /// The keys whose commands may be sent in one message with those of this one, which is among them;
-  /// empty for a property whose commands are sent alone.
+  /// The keys whose commands may be sent in one message with those of this one, which is among
+  /// them; empty for a property whose commands are sent alone.
   private(set) var mergeGroup: [KeyIndex] = []
   /// The keys whose older commands leave before those of this one: those with an urgent value that
   /// ends its commands and, for an action, the other actions of its device.

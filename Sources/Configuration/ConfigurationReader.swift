@@ -259,8 +259,8 @@ final class ConfigurationReader {
   }
 }
 
-/// Tells whether two gateways have read the same files: FNV-1a over their names and contents, in the
-/// order of reading.
+/// Tells whether two gateways have read the same files: FNV-1a over their names and contents, in
+/// the order of reading.
 private struct FileDigest {
   private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
 

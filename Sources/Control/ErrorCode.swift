@@ -32,7 +32,7 @@ package enum ErrorCode: String, Hashable, Sendable, CaseIterable {
   case stopping
   /// No gateway of the cluster drives the device at the moment; the change was not accepted.
   case noOwner = "no_owner"
-  /// The gateway of the cluster that drives the device ended before it answered: the change may or may
-  /// not be accepted.
+  /// The gateway of the cluster that drives the device ended before it answered: the change may or
+  /// may not be accepted.
   case unanswered
 }

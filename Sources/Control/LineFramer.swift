@@ -5,9 +5,9 @@ internal import Glibc
 
 /// Cuts a stream of bytes into lines: bytes in with ``append(_:)``, lines out with ``next()``.
 ///
-/// A line ends with LF or CR LF and does not contain it. Blank lines are skipped but counted. A line
-/// above the limit is reported once, as soon as that is certain, and skipped to its end. The buffer
-/// holds at most the limit and one chunk.
+/// A line ends with LF or CR LF and does not contain it. Blank lines are skipped but counted. A
+/// line above the limit is reported once, as soon as that is certain, and skipped to its end. The
+/// buffer holds at most the limit and one chunk.
 package struct LineFramer: Sendable {
   package enum Output: Hashable, Sendable {
     /// A complete line; the slice may be kept.
@@ -56,8 +56,8 @@ package struct LineFramer: Sendable {
   }
 
   /// The next line, or `nil` until more bytes arrive.
-  // Inlined for the start of `settle`, which this shortens by a sixth of its instructions: destroying
-  // an optional output elsewhere needs metadata that the runtime creates first.
+  // Inlined for the start of `settle`, which this shortens by a sixth of its instructions:
+  // destroying an optional output elsewhere needs metadata that the runtime creates first.
   @inline(__always)
   package mutating func next() -> Output? {
     while let end = nextLineFeed() {
@@ -78,8 +78,8 @@ package struct LineFramer: Sendable {
 
   /// Ends the input; `nil` when it ended with a line break, or in a line already reported.
   ///
-  /// An input without a final line break ends in a remainder, which may be complete. A truncated line
-  /// is never a complete JSON object.
+  /// An input without a final line break ends in a remainder, which may be complete. A truncated
+  /// line is never a complete JSON object.
   package mutating func finish() -> Remainder? {
     let rest = buffer[start...]
     let wasSkipping = isSkipping

@@ -4,8 +4,8 @@
 package import JSON
 package import Values
 
-/// One line of `describe`: the type and the policy of a key, constant until devices are reloaded, and
-/// how its reports fare.
+/// One line of `describe`: the type and the policy of a key, constant until devices are reloaded,
+/// and how its reports fare.
 package struct PropertyRow: Hashable, Sendable {
   /// When the property settles.
   package struct Policy: Hashable, Sendable {

@@ -12,7 +12,8 @@ package struct DeviceGroup: Hashable, Sendable {
 
   package init(members: [String]) { self.members = members }
 
-  /// The properties that all members have and that can be changed, each with what all of them allow.
+  /// The properties that all members have and that can be changed, each with what all of them
+  /// allow.
   ///
   /// The order is that of the first member. Each change of a group's property is a change of each
   /// member's; where it has a command topic, one message there may carry the commands of all.

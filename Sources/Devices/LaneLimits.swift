@@ -51,11 +51,11 @@ package struct LaneLimits: Hashable, Sendable {
 }
 
 extension LaneLimits {
-  /// The limits of a gateway that drives `part` of `whole` devices of a lane: what all gateways may send
-  /// together is what one may.
+  /// The limits of a gateway that drives `part` of `whole` devices of a lane: what all gateways may
+  /// send together is what one may.
   ///
-  /// Each that drives a device may have one command in flight; with many gateways and a small window, they
-  /// have more together than it allows.
+  /// Each that drives a device may have one command in flight; with many gateways and a small
+  /// window, they have more together than it allows.
   package func share(_ part: Int, of whole: Int) -> LaneLimits {
     guard part > 0, part < whole else { return self }
     let share = Double(part) / Double(whole)

@@ -42,7 +42,8 @@ package struct MarkedTopic: Sendable {
     hasWholeLevels = levels.allSatisfy { $0.prefix.isEmpty && $0.suffix.isEmpty }
   }
 
-  /// The device of `definition` that `topic` belongs to, whose levels other than ``levels`` match already.
+  /// The device of `definition` that `topic` belongs to, whose levels other than ``levels`` match
+  /// already.
   ///
   /// `bounds` has the range of each level of the topic.
   package func device(

@@ -6,10 +6,11 @@ package import JSON
 
 /// A command's payload: a JSON structure in which `$value` is replaced by the typed value.
 ///
-/// Only whole strings are placeholders: `"$value"`, `"$value/r"` for a member of a color, and `"$id"`
-/// for a message number that the device's reply repeats. `"$implies/power"` is the value that the
-/// property implies for `power` (see ``Property/implies``), once ``carrying(_:)`` says it. A template that consists of `$value` alone
-/// sends the bare value: text without quotes, numbers in their shortest form.
+/// Only whole strings are placeholders: `"$value"`, `"$value/r"` for a member of a color, and
+/// `"$id"` for a message number that the device's reply repeats. `"$implies/power"` is the value
+/// that the property implies for `power` (see ``Property/implies``), once ``carrying(_:)`` says it.
+/// A template that consists of `$value` alone sends the bare value: text without quotes, numbers in
+/// their shortest form.
 package struct PayloadTemplate: Hashable, Sendable {
   /// The placeholder of the value.
   package static let placeholder = "$value"
@@ -88,7 +89,8 @@ package struct PayloadTemplate: Hashable, Sendable {
     placeholders.compactMap { if case .part(let pointer) = $0 { pointer } else { nil } }
   }
 
-  /// The member of the value that a string such as `$value/r` stands for; `nil` for any other string.
+  /// The member of the value that a string such as `$value/r` stands for; `nil` for any other
+  /// string.
   package static func part(_ text: String) -> JSONPointer? {
     guard text.utf8.first == UInt8(ascii: "$"), text.hasPrefix("$value/") else { return nil }
     return JSONPointer(String(text.dropFirst(placeholder.utf8.count)))

@@ -17,8 +17,8 @@ extension Property {
 
   /// The value that a device reports; `nil` when the report is not a value of this property.
   ///
-  /// `wire` is the JSON at ``StateSource/value``, or a bare payload as a string. A report may be out
-  /// of range or between two steps, because a device reports its actual state.
+  /// `wire` is the JSON at ``StateSource/value``, or a bare payload as a string. A report may be
+  /// out of range or between two steps, because a device reports its actual state.
   package func value(fromWire wire: JSONValue) -> Value? {
     switch kind {
     case .number(let rule), .integer(let rule): number(fromWire: wire, rule).map { .number($0) }
@@ -116,7 +116,8 @@ extension Property {
 }
 
 extension Color {
-  /// Whether two colors are equal in `encoding` within the tolerance, by default its rounding error.
+  /// Whether two colors are equal in `encoding` within the tolerance, by default its rounding
+  /// error.
   func isNear(_ other: Color, as encoding: ColorEncoding, tolerance: Double?) -> Bool {
     switch encoding {
     case .xy:

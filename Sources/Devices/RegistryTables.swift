@@ -9,7 +9,8 @@ struct RegistryTables: Sendable {
   struct DeviceRow {
     /// The position in ``RegistryTables/definitions``.
     var definition: Int32 = 0
-    /// The number of its first key, which the others follow; see ``RegistryTables/members(ofDevice:)``.
+    /// The number of its first key, which the others follow; see
+    /// ``RegistryTables/members(ofDevice:)``.
     var firstKey: Int32 = DeviceRow.removed
     /// The end of its fillings in ``RegistryTables/texts``, which begin where the ones before end.
     var textEnd: Int32 = 0

@@ -8,8 +8,8 @@ package enum JournalEvent: Hashable, Sendable {
   case durable(through: UInt64)
   /// Everything up to this number is held in memory only: its replies are due and must say so.
   ///
-  /// `overtaken`: keys of which a crash would bring back an older value. Their newer values must not
-  /// count as accepted.
+  /// `overtaken`: keys of which a crash would bring back an older value. Their newer values must
+  /// not count as accepted.
   case memoryOnly(through: UInt64, fault: JournalFault, overtaken: [String])
   /// Writing works again.
   case recovered

@@ -6,8 +6,8 @@ package import LastOut
 /// Decides what is written to the journal and when, and which replies are due.
 ///
 /// It has no clock and does no I/O. Accepted values, acknowledgements and the writer's results go
-/// in with the time; ``nextWork(at:value:)`` returns one piece of work at a time, and ``events`` say
-/// which replies are due. After any call the owner takes the ``events`` and arms a timer for
+/// in with the time; ``nextWork(at:value:)`` returns one piece of work at a time, and ``events``
+/// say which replies are due. After any call the owner takes the ``events`` and arms a timer for
 /// ``nextDeadline``; when ``replayDeadline`` passes it reads the clocks for ``decideReplay(_:)``.
 ///
 /// The disk holds one row per key: the newest accepted value, until it is acknowledged. The first
@@ -51,7 +51,8 @@ package struct JournalPlan: Sendable {
   package internal(set) var durableThrough: UInt64 = 0
   /// Counts the values accepted since the start of the file; see ``reserved``.
   package internal(set) var sequence: UInt64 = 0
-  /// When ``decideReplay(_:)`` wants another reading of the clocks; `nil` when nothing is undecided.
+  /// When ``decideReplay(_:)`` wants another reading of the clocks; `nil` when nothing is
+  /// undecided.
   package internal(set) var replayDeadline: Moment?
 
   /// What is known of each key.
@@ -160,8 +161,8 @@ package struct JournalPlan: Sendable {
   /// `promptly`: its row goes with the next commit, because a crash must not send it. Otherwise it
   /// may wait for `removal`, because sending the value once more is harmless.
   ///
-  /// - Returns: Whether the key's replies are due now: the disk has no row of the key and gets none,
-  ///   so there is no commit to wait for.
+  /// - Returns: Whether the key's replies are due now: the disk has no row of the key and gets
+  ///   none, so there is no commit to wait for.
   @discardableResult
   package mutating func ended(
     _ key: JournalKey,
@@ -252,8 +253,8 @@ package struct JournalPlan: Sendable {
 
   /// Whether a crash now would send an older value of the key than `sequence`.
   ///
-  /// A value that is sent while this is true could be followed by the older one. `isUrgentOnly`: only
-  /// an urgent one counts.
+  /// A value that is sent while this is true could be followed by the older one. `isUrgentOnly`:
+  /// only an urgent one counts.
   package func holdsOlder(
     _ key: JournalKey,
     than sequence: UInt64,
@@ -362,8 +363,8 @@ extension JournalPlan {
     return true
   }
 
-  /// The owner says that a key's stored value is urgent; it ends if something newer has taken its place
-  /// before the file was read.
+  /// The owner says that a key's stored value is urgent; it ends if something newer has taken its
+  /// place before the file was read.
   package mutating func markUrgent(_ key: JournalKey, at now: Moment) {
     self[key].newest?.isUrgent = true
     self[key].disk?.isUrgent = true

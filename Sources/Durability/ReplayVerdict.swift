@@ -64,7 +64,8 @@ extension Int64 {
 package enum ExpiryReason: Hashable, Sendable, CustomStringConvertible {
   /// Its time to live has passed.
   case timeToLive
-  /// Its age is unknown: the wall clock is not synchronised, or was not when the value was accepted.
+  /// Its age is unknown: the wall clock is not synchronised, or was not when the value was
+  /// accepted.
   case clockNotSynchronised
 
   package var description: String {

@@ -62,8 +62,8 @@ extension ClusterEngine {
     }
   }
 
-  /// Reads a log from `first` up to the frame at `last`, in order and without a gap; `nil` where that
-  /// fails.
+  /// Reads a log from `first` up to the frame at `last`, in order and without a gap; `nil` where
+  /// that fails.
   ///
   /// A consumer sends all frames at once. Where it is silent, they are asked for one by one.
   package func read(

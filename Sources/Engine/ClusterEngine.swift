@@ -9,8 +9,8 @@ package import Operations
 
 /// The engine of a cluster: records and logs in streams of NATS JetStream.
 ///
-/// It carries out what ``Membership`` and ``PartitionLogs`` ask, and decides nothing. Every call returns
-/// at once; its answer comes on the event loop, with `unknown` or `nil` after two seconds.
+/// It carries out what ``Membership`` and ``PartitionLogs`` ask, and decides nothing. Every call
+/// returns at once; its answer comes on the event loop, with `unknown` or `nil` after two seconds.
 package final class ClusterEngine {
   /// The streams are there and agree with the settings.
   package var onReady: (() -> Void)?
@@ -114,8 +114,8 @@ package final class ClusterEngine {
     proceed()
   }
 
-  /// A reason of libnats without the place in its sources, such as `(conn.c:1905)`, and with the settings
-  /// to look at.
+  /// A reason of libnats without the place in its sources, such as `(conn.c:1905)`, and with the
+  /// settings to look at.
   private static func words(_ reason: String) -> String {
     var text = reason[...]
     if let start = reason.firstIndex(of: "("), reason[start...].prefix(20).contains(":") {
@@ -150,7 +150,8 @@ package final class ClusterEngine {
 
   /// Hands a message to the consumer that sent it; one that has ended may have sent more.
   ///
-  /// A message has the subject that it was stored with, and its consumer's name in its reply subject.
+  /// A message has the subject that it was stored with, and its consumer's name in its reply
+  /// subject.
   private func deliver(_ message: NATSConnection.Message) {
     if let name = Consumer.Facts(message.reply)?.name {
       consumers[String(name)]?.receive(message)
@@ -247,8 +248,8 @@ package final class ClusterEngine {
 extension ClusterEngine {
   /// The version of what is stored.
   static let version: Int64 = 1
-  /// For how long the engine remembers what a message follows, in nanoseconds: longer than one is under
-  /// way, and short enough to be read quickly when a server starts.
+  /// For how long the engine remembers what a message follows, in nanoseconds: longer than one is
+  /// under way, and short enough to be read quickly when a server starts.
   private static let memory: Int64 = 30_000_000_000
   /// A stream has this name and other settings.
   private static let otherSettings = 10058

@@ -5,10 +5,11 @@ import JSON
 import LastOut
 import Operations
 
-/// Reads a stream in order, without a gap: a consumer of JetStream that is lost with its connection.
+/// Reads a stream in order, without a gap: a consumer of JetStream that is lost with its
+/// connection.
 ///
-/// A consumer may vanish when servers elect a leader, and says nothing then. So each of its messages is
-/// counted, and one that follows a stream gives a sign of life each second.
+/// A consumer may vanish when servers elect a leader, and says nothing then. So each of its
+/// messages is counted, and one that follows a stream gives a sign of life each second.
 final class Consumer {
   /// A message of the stream.
   struct Item {
@@ -128,8 +129,8 @@ final class Consumer {
     )
   }
 
-  /// What `$JS.ACK.<stream>.<consumer>.<delivered>.<stream>.<consumer>.<time>.<pending>` says; later
-  /// servers put a domain and an account first.
+  /// What `$JS.ACK.<stream>.<consumer>.<delivered>.<stream>.<consumer>.<time>.<pending>` says;
+  /// later servers put a domain and an account first.
   struct Facts {
     var name: Substring
     var stream: UInt64

@@ -5,7 +5,8 @@
 enum EngineTime {
   /// Nanoseconds since 1970; `nil` for anything else.
   ///
-  /// Source of the calendar: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", days_from_civil.
+  /// Source of the calendar: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+  /// days_from_civil.
   static func nanoseconds(_ text: String) -> Int64? {
     let bytes = Array(text.utf8)
     guard bytes.count >= 20, bytes.last == UInt8(ascii: "Z"), let year = number(bytes[0..<4]),

@@ -7,8 +7,8 @@ import LastOut
 
 /// The bytes of a ``LogFrame``.
 ///
-/// A byte for the version, a byte for the kind, then numbers as LEB128 and texts as their length and
-/// UTF-8:
+/// A byte for the version, a byte for the kind, then numbers as LEB128 and texts as their length
+/// and UTF-8:
 ///
 ///     version=1 kind epoch number base [member | part count] puts {key age ttl content} removals {key}
 ///

@@ -5,16 +5,16 @@ package import Cluster
 package import Durability
 package import LastOut
 
-/// The accepted values of the partitions that this member of a cluster owns, in the logs of its engine:
-/// carries out what ``PartitionLogs`` decides.
+/// The accepted values of the partitions that this member of a cluster owns, in the logs of its
+/// engine: carries out what ``PartitionLogs`` decides.
 package final class PartitionStore: ValueStore {
   private let engine: ClusterEngine
   private let clock: () -> JournalClock
   private var logs: PartitionLogs
   private var results: [JournalResult] = []
   package private(set) var isClosed = false
-  /// A partition can be written, and earlier owners left these values; call ``adopted(_:epoch:)`` when
-  /// the owner has taken them over.
+  /// A partition can be written, and earlier owners left these values; call ``adopted(_:epoch:)``
+  /// when the owner has taken them over.
   package var onOpened: ((Partition, _ epoch: UInt64, [JournalEntry]) -> Void)?
   /// A newer owner has claimed a partition.
   package var onLost: ((Partition, _ epoch: UInt64) -> Void)?
@@ -106,8 +106,8 @@ package final class PartitionStore: ValueStore {
 
   /// Compares this machine's clock with the engine's time of a claim, which was stored just now.
   ///
-  /// Nothing here relies on them to agree. The ages of values are differences of the engine's times, and
-  /// wrong where its servers differ.
+  /// Nothing here relies on them to agree. The ages of values are differences of the engine's
+  /// times, and wrong where its servers differ.
   private func compareClocks(_ storedAt: Int64) {
     let difference = clock().stamps.wallMilliseconds - storedAt / 1_000_000
     if difference.magnitude > Self.usualDifference {

@@ -90,7 +90,8 @@ enum RecordCoding {
     return UInt64(number)
   }
 
-  /// A name as one level of a subject: other bytes than letters, digits and `-` as `_` and two digits.
+  /// A name as one level of a subject: other bytes than letters, digits and `-` as `_` and two
+  /// digits.
   static func escaped(_ name: String) -> String {
     var result = ""
     for byte in name.utf8 {

@@ -4,14 +4,15 @@
 import LastOut
 import Operations
 
-/// Reads a stream of records from its leader, in order: first everything, then what is new, when it is
-/// woken and every half second.
+/// Reads a stream of records from its leader, in order: first everything, then what is new, when it
+/// is woken and every half second.
 ///
-/// A consumer is told at once, and only wakes this one. It may be led by another server than the stream,
-/// which may number messages differently, and a write expects the leader's number.
+/// A consumer is told at once, and only wakes this one. It may be led by another server than the
+/// stream, which may number messages differently, and a write expects the leader's number.
 final class RecordReader {
   private static let pace = Duration.milliseconds(500)
-  /// How many sequence numbers a round reads again: a new leader may count less than the one before.
+  /// How many sequence numbers a round reads again: a new leader may count less than the one
+  /// before.
   private static let overlap: UInt64 = 16
   /// One round in so many reads everything: it may count less by any number.
   private static let roundsToAll = 10

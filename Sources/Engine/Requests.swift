@@ -35,7 +35,8 @@ final class Requests {
     }
   }
 
-  /// Sends a request; `done` is called once: with the answer, or with `nil` when none has come in time.
+  /// Sends a request; `done` is called once: with the answer, or with `nil` when none has come in
+  /// time.
   func send(
     _ bytes: [UInt8],
     to subject: String,

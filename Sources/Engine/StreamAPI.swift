@@ -88,7 +88,8 @@ struct StreamAPI {
     var bytes: [UInt8]
   }
 
-  /// The first message from a sequence number on whose subject matches a filter; `nil` if there is none.
+  /// The first message from a sequence number on whose subject matches a filter; `nil` if there is
+  /// none.
   func next(
     of filter: String,
     from sequence: UInt64,

@@ -98,8 +98,8 @@ final class GatewayContext {
     awaySince[device] = core.commands.dispatcher.sendQueue.isDeviceOnline(device) ? nil : now
   }
 
-  /// Whether a message that is being handled is about a device: each session of a cluster receives what
-  /// concerns its own devices, and topics that several share arrive on each.
+  /// Whether a message that is being handled is about a device: each session of a cluster receives
+  /// what concerns its own devices, and topics that several share arrive on each.
   func concerns(device: Int) -> Bool {
     guard let places else { return true }
     return receivingPartition.map { places.partition(ofDevice: device) == $0 } ?? false

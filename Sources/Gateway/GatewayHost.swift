@@ -15,11 +15,11 @@ import MQTT
 package import Operations
 import Values
 
-/// The host of a ``GatewayCore``: it owns the event loop's batch, the surfaces, the journal's thread
-/// and reload, and has no opinion.
+/// The host of a ``GatewayCore``: it owns the event loop's batch, the surfaces, the journal's
+/// thread and reload, and has no opinion.
 ///
-/// Surfaces (MQTT, control socket, HTTP) translate bytes into calls of the core. After each batch of
-/// events ``step()`` performs what the core decided.
+/// Surfaces (MQTT, control socket, HTTP) translate bytes into calls of the core. After each batch
+/// of events ``step()`` performs what the core decided.
 package final class GatewayHost {
   let context: GatewayContext
   let mqtt: MQTTSurface
@@ -197,8 +197,8 @@ package final class GatewayHost {
     guard !context.core.isEnded else { return }
     let now = EventLoop.now()
     context.loop.enter(phases.publishing)
-    // Events of earlier commands are sent before the next commands, which would use all the room. In
-    // a shutdown values are sent first: there may not be time for everything.
+    // Events of earlier commands are sent before the next commands, which would use all the room.
+    // In a shutdown values are sent first: there may not be time for everything.
     if isConnected, !context.core.isShuttingDown { mqtt.own.sendMessages() }
     mqtt.sessions?.publishWaiting()
     reloads.proceed()
@@ -244,8 +244,8 @@ package final class GatewayHost {
 
   /// Stops accepting changes and flushes what is pending.
   ///
-  /// `completion` receives the report, at the latest after `shutdown.timeout`. A second call ends at
-  /// once.
+  /// `completion` receives the report, at the latest after `shutdown.timeout`. A second call ends
+  /// at once.
   package func beginShutdown(completion: @escaping (ShutdownReport) -> Void) {
     if !context.core.isShuttingDown {
       onEnd = completion

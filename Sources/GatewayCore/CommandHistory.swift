@@ -8,9 +8,9 @@ package import Values
 
 /// The last commands of each key, bounded in number per key and in all.
 ///
-/// A command is one entry, which its later phases update; one that was sent and then superseded stays
-/// `sent`, and its reason says what followed. Changes that were replaced before they were sent are no
-/// commands. A new command of a key with ``depth`` entries replaces the oldest of them;
+/// A command is one entry, which its later phases update; one that was sent and then superseded
+/// stays `sent`, and its reason says what followed. Changes that were replaced before they were
+/// sent are no commands. A new command of a key with ``depth`` entries replaces the oldest of them;
 /// once ``limit`` entries exist, it replaces the oldest of all keys. Recording takes constant time,
 /// and allocates only while the number of entries grows.
 package struct CommandHistory: Sendable {

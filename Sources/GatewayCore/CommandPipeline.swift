@@ -8,8 +8,8 @@ package import JSON
 package import LastOut
 import Values
 
-/// The command state machine and its journal: which change is accepted and recorded, and which event
-/// of a command may be emitted.
+/// The command state machine and its journal: which change is accepted and recorded, and which
+/// event of a command may be emitted.
 package struct CommandPipeline: ~Copyable {
   package internal(set) var commands: CommandStateMachine
   /// `nil` without a journal.
@@ -114,8 +114,8 @@ package struct CommandPipeline: ~Copyable {
   /// Several values of one device in the order in which they are accepted: a JSON object has no
   /// order, and an urgent member must not end the others of its message.
   ///
-  /// - Throws: When there is no room for all of them, when a person holds one, or when one could not
-  ///   be kept through a crash; of a group, when that is so of every member.
+  /// - Throws: When there is no room for all of them, when a person holds one, or when one could
+  ///   not be kept through a crash; of a group, when that is so of every member.
   mutating func ordered(
     _ values: [(key: KeyIndex, value: Value)],
     from origin: ChangeOrigin?,

@@ -154,8 +154,8 @@ extension DurabilityGate {
 
   /// Accepts a value that cannot be written; its reply says so.
   ///
-  /// If a crash would bring back an older value, it is rejected instead, once all that has happened to
-  /// its key is recorded.
+  /// If a crash would bring back an older value, it is rejected instead, once all that has happened
+  /// to its key is recorded.
   private mutating func acceptInMemory(
     _ event: CommandEvent,
     _ sequence: UInt64,
@@ -166,8 +166,8 @@ extension DurabilityGate {
     at now: Moment
   ) {
     let isOvertaken = overtaken.contains(event.key)
-    // A change may be here that was not refused when it was received: the journal still worked, or it
-    // is a step that waited for the device's state.
+    // A change may be here that was not refused when it was received: the journal still worked, or
+    // it is a step that waited for the device's state.
     let refusal = refusal(of: event.key, isUrgent: event.isUrgent, excluding: others, at: now)
     if refusal != nil {
       queue.append(event, until: sequence)
@@ -201,8 +201,8 @@ extension DurabilityGate {
     for key in keys { reject(key, fault, in: &commands, &outbox, at: now) }
   }
 
-  /// Rejects the accepted commands of a key that wait, except an urgent one: a crash would bring back
-  /// something older.
+  /// Rejects the accepted commands of a key that wait, except an urgent one: a crash would bring
+  /// back something older.
   ///
   /// Everything that has happened to the key is recorded.
   mutating func reject(

@@ -29,8 +29,8 @@ package struct DurabilityGate {
   /// The events that are being recorded, and the place of the next one.
   var batch: [CommandEvent] = []
   var next = 0
-  /// Keys whose newest values cannot be kept, and of which a crash would bring back something older:
-  /// they are rejected once the events are recorded.
+  /// Keys whose newest values cannot be kept, and of which a crash would bring back something
+  /// older: they are rejected once the events are recorded.
   var overtaken: [KeyIndex] = []
   private var replay: Replay
   package internal(set) var queue = DurabilityQueue()
@@ -97,8 +97,8 @@ package struct DurabilityGate {
   /// Why nothing can be written; `nil` while the journal works.
   package var fault: JournalFault? { rows.plan.fault }
 
-  /// The keys that must not be sent now; while nothing can be written, there is no use in waiting for
-  /// the disk.
+  /// The keys that must not be sent now; while nothing can be written, there is no use in waiting
+  /// for the disk.
   package var withheld: [KeyIndex] {
     fault == nil ? withheldKeys.behind : withheldKeys.behind.filter { !withheldKeys.isOpen($0) }
   }
@@ -172,8 +172,8 @@ package struct DurabilityGate {
   /// Handles what happened since the last call: events of commands, then what the journal reported;
   /// resumes stored values, and releases keys.
   ///
-  /// Resumes at most ``Replay/valuesPerStep`` values; ``nextDeadline`` asks for the next step at once
-  /// while more are left.
+  /// Resumes at most ``Replay/valuesPerStep`` values; ``nextDeadline`` asks for the next step at
+  /// once while more are left.
   mutating func advance(
     in commands: inout CommandStateMachine,
     _ outbox: inout Outbox,

@@ -9,8 +9,8 @@ import Values
 
 /// A command whose value a restart would send again.
 ///
-/// The absence of a command is ``sequence`` 0 rather than an optional: a key has three of these, and
-/// each change moves two.
+/// The absence of a command is ``sequence`` 0 rather than an optional: a key has three of these,
+/// and each change moves two.
 struct DurableCommand {
   /// The command's number in the state machine.
   var number: UInt64 = 0

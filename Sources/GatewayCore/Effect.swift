@@ -40,7 +40,8 @@ package enum Effect: Sendable {
   case definitionsReplaced
   /// The reload has finished.
   case reloaded
-  /// Whether the journal works has changed: publish `settle/status` again, tell the service manager.
+  /// Whether the journal works has changed: publish `settle/status` again, tell the service
+  /// manager.
   case storeHealth(JournalFault?)
   /// Write a line to the log.
   case log(LogEntry)

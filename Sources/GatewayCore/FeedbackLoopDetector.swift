@@ -11,8 +11,8 @@ package import Values
 /// device gets or reports back into commands, a step late, so that two values chase each other for
 /// ever.
 ///
-/// Such a loop shows as two requested values that alternate, with changed reports between them. From
-/// the eighth alternation the key's quiet period doubles with each: to at most
+/// Such a loop shows as two requested values that alternate, with changed reports between them.
+/// From the eighth alternation the key's quiet period doubles with each: to at most
 /// ``Settings/firstWait`` while the loop is young, and then to at most ``Settings/longestWait``.
 /// Nothing is refused, because a hand that plays with a switch and a script that blinks look the
 /// same, and their last value counts. While a slowed value waits,
@@ -20,8 +20,8 @@ package import Values
 /// - the other one and repetitions wait until the same moment,
 /// - a third value is not slowed and changes nothing.
 ///
-/// ``Settings/pace`` without an alternation ends it; the time in which a slowed value waits does not
-/// count. Of a device's values only digests are kept, 32 bytes a key that is used.
+/// ``Settings/pace`` without an alternation ends it; the time in which a slowed value waits does
+/// not count. Of a device's values only digests are kept, 32 bytes a key that is used.
 package struct FeedbackLoopDetector: ~Copyable {
   package struct Settings: Sendable {
     /// How many alternations are not slowed.
@@ -60,8 +60,8 @@ package struct FeedbackLoopDetector: ~Copyable {
     var older: UInt32 = 0
     var reported: UInt32 = 0
     var alternations: UInt8 = 0
-    /// How many alternations the last changed report stands for: a device reports less often than it
-    /// gets commands.
+    /// How many alternations the last changed report stands for: a device reports less often than
+    /// it gets commands.
     var evidence: UInt8 = 0
     var source: UInt8 = 0
     /// The first alternation.

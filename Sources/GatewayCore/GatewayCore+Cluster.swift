@@ -17,7 +17,8 @@ extension GatewayCore {
     pipeline.durability?.takeOver(entries, in: registry, at: now)
   }
 
-  /// Says whether another gateway drives a device: its changes and its topics are not this gateway's.
+  /// Says whether another gateway drives a device: its changes and its topics are not this
+  /// gateway's.
   package mutating func setElsewhere(_ isElsewhere: Bool, device: Int) {
     elsewhere.set(isElsewhere, device)
     if isElsewhere {
@@ -79,11 +80,12 @@ extension GatewayCore {
     pipeline.commands.dispatcher.retainedFollow(of: devices, at: now)
   }
 
-  /// The session, among the sources of a device's availability; those of its definition count from 0.
+  /// The session, among the sources of a device's availability; those of its definition count from
+  /// 0.
   private static var sessionSource: Int { -1 }
 
-  /// Whether these keys can be left to another gateway: nothing of them is in flight, and everything
-  /// accepted is stored.
+  /// Whether these keys can be left to another gateway: nothing of them is in flight, and
+  /// everything accepted is stored.
   package func isStored(_ keys: some Sequence<KeyIndex>) -> Bool {
     guard let durability else { return false }
     return keys.allSatisfy { key in
@@ -93,11 +95,11 @@ extension GatewayCore {
 
   /// Forgets these keys: another gateway drives their devices.
   ///
-  /// What was accepted and stored is that gateway's. Nothing is emitted, and nothing of the store is
-  /// removed.
+  /// What was accepted and stored is that gateway's. Nothing is emitted, and nothing of the store
+  /// is removed.
   ///
-  /// - Returns: The changes that were received and not answered: another gateway may or may not have
-  ///   them. And who waits for phases of commands that were answered.
+  /// - Returns: The changes that were received and not answered: another gateway may or may not
+  ///   have them. And who waits for phases of commands that were answered.
   package mutating func forget(
     _ keys: some Sequence<KeyIndex>,
     at now: Moment
@@ -127,8 +129,9 @@ package struct DevicesElsewhere: Sendable {
   }
 }
 
-/// A change of a group's member whose device another gateway drives: the host passes it on, and reports
-/// what becomes of it by ``GatewayCore/memberReported(_:_:reason:collapsed:isFinal:ofGroup:at:)``.
+/// A change of a group's member whose device another gateway drives: the host passes it on, and
+/// reports what becomes of it by
+/// ``GatewayCore/memberReported(_:_:reason:collapsed:isFinal:ofGroup:at:)``.
 package struct PassedChange: Sendable {
   package var member: KeyIndex
   package var change: ValueChange
@@ -163,10 +166,10 @@ extension GatewayCore {
 
   /// The connection to the gateway's own broker was made or ended.
   ///
-  /// The broker then sends what it retains; ``retainedMessagesCompleted(of:at:)`` follows. Until then, for
-  /// two seconds at most, nothing is sent to a device whose availability was not reported on this
-  /// connection, except urgent values, and nothing that an earlier process left for a key whose state was
-  /// not.
+  /// The broker then sends what it retains; ``retainedMessagesCompleted(of:at:)`` follows. Until
+  /// then, for two seconds at most, nothing is sent to a device whose availability was not reported
+  /// on this connection, except urgent values, and nothing that an earlier process left for a key
+  /// whose state was not.
   package mutating func connectionChanged(isUp: Bool, at now: Moment) {
     guard isConnected != isUp else { return }
     isConnected = isUp
@@ -192,8 +195,8 @@ extension GatewayCore {
   /// Accepts a message for routes.
   ///
   /// `document` is the payload as JSON, where ``RouteMachine/needsDocument(_:)`` says so; `keys` is
-  /// what ``RouteMachine/outputs(fedBy:broker:)`` returned; `trail` names the gateways that the message has
-  /// passed, and `mark` this one.
+  /// what ``RouteMachine/outputs(fedBy:broker:)`` returned; `trail` names the gateways that the
+  /// message has passed, and `mark` this one.
   package mutating func route(
     _ payload: Span<UInt8>,
     document: JSONValue?,

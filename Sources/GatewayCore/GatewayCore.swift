@@ -11,16 +11,16 @@ package import Values
 
 /// Decides everything a gateway does: events and the time go in, effects come out.
 ///
-/// The host translates what surfaces receive into calls of this type and, after each batch, performs
-/// the effects of one step:
+/// The host translates what surfaces receive into calls of this type and, after each batch,
+/// performs the effects of one step:
 ///
 /// ```swift
 /// while let effect = core.nextEffect(at: now, host: state) { perform(effect) }
 /// armTimer(core.nextDeadline(after: now))
 /// ```
 ///
-/// No call performs anything itself, so none of them re-enters the core. The order of effects within
-/// a step is that of ``StepStage``.
+/// No call performs anything itself, so none of them re-enters the core. The order of effects
+/// within a step is that of ``StepStage``.
 package struct GatewayCore: ~Copyable {
   package var pipeline: CommandPipeline
   package var routes: RouteMachine
@@ -76,8 +76,8 @@ package struct GatewayCore: ~Copyable {
   /// - Parameters:
   ///   - plan: What the journal's file holds.
   ///   - path: The file, as the log names it.
-  ///   - isShared: Whether the store is that of a cluster: values are taken over from other gateways,
-  ///     with a new quiet period, since a hand may still be turning.
+  ///   - isShared: Whether the store is that of a cluster: values are taken over from other
+  ///     gateways, with a new quiet period, since a hand may still be turning.
   package mutating func openStore(_ plan: JournalPlan, path: String, isShared: Bool = false) {
     pipeline.openStore(
       plan,
@@ -164,8 +164,8 @@ extension GatewayCore {
     try pipeline.change(change, of: key, delay: delay, options, &outbox, at: now)
   }
 
-  /// Accepts a change that arrived as a message; it waits longer if it is part of a feedback loop: a
-  /// bridge that turns what the device reports back into commands.
+  /// Accepts a change that arrived as a message; it waits longer if it is part of a feedback loop:
+  /// a bridge that turns what the device reports back into commands.
   ///
   /// `topic` is the command topic, as the log names it.
   ///
@@ -279,8 +279,8 @@ extension GatewayCore {
     return results
   }
 
-  /// Ends the quiet periods of several values if that is asked for, once all are accepted: one message
-  /// may carry several of a device.
+  /// Ends the quiet periods of several values if that is asked for, once all are accepted: one
+  /// message may carry several of a device.
   ///
   /// Those of a feedback loop wait all the same.
   private mutating func skipQuiet(

@@ -8,8 +8,8 @@ import Values
 
 /// Commands of groups: each follows the commands of its members, and ends when all of those have.
 ///
-/// It is told of the members' events when they are emitted, so a group's `accepted` waits for the disk
-/// as its members' do.
+/// It is told of the members' events when they are emitted, so a group's `accepted` waits for the
+/// disk as its members' do.
 struct GroupCommands {
   /// How far one member is.
   fileprivate enum Stage: Int {
@@ -25,7 +25,8 @@ struct GroupCommands {
     /// How many members rejected it at once; they have no stage.
     let rejected: Int
     var stages: [KeyIndex: Stage] = [:]
-    /// How many members are in each stage: there may be thousands of them, and each has several events.
+    /// How many members are in each stage: there may be thousands of them, and each has several
+    /// events.
     var counts = [0, 0, 0, 0]
     var collapsed = 0
     /// What keeps the command from being confirmed, by the member's name, in order.

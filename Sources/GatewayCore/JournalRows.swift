@@ -132,8 +132,8 @@ package struct JournalRows {
 
   // MARK: - Values that are restored
 
-  /// Removes and returns the command of a key that was not sent and comes back: the newer ones cannot
-  /// be kept, and are rejected.
+  /// Removes and returns the command of a key that was not sent and comes back: the newer ones
+  /// cannot be kept, and are rejected.
   mutating func popRestorable(_ key: KeyIndex, at now: Moment) -> DurableCommand? {
     replaced.pop(key, waiting: keys[Int(key.rawValue)].commands.earlier, plan, at: now)
   }
@@ -244,7 +244,8 @@ package struct JournalRows {
     return plan.holdsOlder(number, than: sequence, isUrgentOnly: rival.isUrgentOnly, at: now)
   }
 
-  /// Whether a key has an urgent command up to a sequence number that the broker has not acknowledged.
+  /// Whether a key has an urgent command up to a sequence number that the broker has not
+  /// acknowledged.
   func hasUrgentCommand(_ key: KeyIndex, through sequence: UInt64) -> Bool {
     keys[Int(key.rawValue)].commands.hasUrgent(through: sequence)
       || replaced.hasUrgent(key, through: sequence, plan)

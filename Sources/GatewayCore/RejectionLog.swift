@@ -70,8 +70,8 @@ package struct RejectionLog {
   private var retainedTopics: Set<String> = []
   private var unreadTopics: Set<String> = []
   private var returnedTopics: Set<String> = []
-  /// How many topics of retained commands, of unread announcements, and of messages that came back, are
-  /// named in the log.
+  /// How many topics of retained commands, of unread announcements, and of messages that came back,
+  /// are named in the log.
   private static let topicLimit = 1000
 
   package init() {}

@@ -13,12 +13,13 @@ import LastOut
 struct ReplacedCommands {
   private struct Replaced {
     let command: DurableCommand
-    /// The sequence number of the command that replaced it; 0 once it was told that one was accepted.
+    /// The sequence number of the command that replaced it; 0 once it was told that one was
+    /// accepted.
     var successor: UInt64
   }
 
-  /// At most two of each key, oldest first: the newest that would come back now, and one that may once
-  /// a commit has ended.
+  /// At most two of each key, oldest first: the newest that would come back now, and one that may
+  /// once a commit has ended.
   private var commands: [KeyIndex: [Replaced]] = [:]
   /// Whether commands come back that the journal has.
   let keepsStored: Bool
@@ -39,8 +40,8 @@ struct ReplacedCommands {
     commands[key] = (older.map { [$0] } ?? []) + [Replaced(command: command, successor: successor)]
   }
 
-  /// Keeps a command that did not reach the broker, and that a newer one follows; only where commands
-  /// come back that the journal has.
+  /// Keeps a command that did not reach the broker, and that a newer one follows; only where
+  /// commands come back that the journal has.
   mutating func keepLost(
     _ command: DurableCommand,
     of key: KeyIndex,

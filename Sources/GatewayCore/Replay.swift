@@ -7,8 +7,8 @@ import Durability
 import LastOut
 import Values
 
-/// Decides what becomes of the values that an earlier process left: resumed as commands, expired, or
-/// dropped.
+/// Decides what becomes of the values that an earlier process left: resumed as commands, expired,
+/// or dropped.
 struct Replay {
   /// How many values one step handles at most.
   static let valuesPerStep = 256
@@ -24,9 +24,11 @@ struct Replay {
   /// When the first kept value expires.
   private(set) var keptExpiry: Moment?
 
-  /// Whether a value that is resumed settles again before it is sent: its hand may still be turning.
+  /// Whether a value that is resumed settles again before it is sent: its hand may still be
+  /// turning.
   private let settles: Bool
-  /// When the newest value that was resumed had been accepted, and the keys resumed with that moment.
+  /// When the newest value that was resumed had been accepted, and the keys resumed with that
+  /// moment.
   private var latest: (stamps: JournalStamps, keys: [KeyIndex])?
 
   init(awaiting awaited: AwaitedDevices = AwaitedDevices(), settles: Bool = false) {
@@ -216,8 +218,8 @@ struct Replay {
     withheld.add(command, &rows, in: &commands, at: now)
   }
 
-  /// The keys whose values are of the same change as `entry`, which they contradict: nothing else that
-  /// was accepted before a value and contradicts it is stored beside it.
+  /// The keys whose values are of the same change as `entry`, which they contradict: nothing else
+  /// that was accepted before a value and contradicts it is stored beside it.
   private mutating func ridersOfChange(
     _ entry: JournalEntry,
     of key: KeyIndex,

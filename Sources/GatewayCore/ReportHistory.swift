@@ -6,8 +6,8 @@ package import Values
 
 /// What devices reported of each key over the last hours: numbers, and on or off.
 ///
-/// A key gets room for ``depth`` points, 768 bytes, with its first report, and at most ``limit`` keys
-/// get any: 3.3 MB. A report that changes nothing is one comparison.
+/// A key gets room for ``depth`` points, 768 bytes, with its first report, and at most ``limit``
+/// keys get any: 3.3 MB. A report that changes nothing is one comparison.
 package struct ReportHistory: Sendable {
   /// A value that a device reported; it holds until the next point.
   package struct Point: Equatable, Sendable {

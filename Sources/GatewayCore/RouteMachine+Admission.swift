@@ -10,7 +10,8 @@ extension RouteMachine {
   enum Rejection: Hashable {
     /// It is retained, and so may be stale.
     case retained
-    /// It was forwarded before and has come back; `to` is the topic that it was forwarded to, if it is known.
+    /// It was forwarded before and has come back; `to` is the topic that it was forwarded to, if it
+    /// is known.
     case returned(to: String?, reason: String)
     /// It is accepted all the same, unchanged: no announcement that could be read.
     case unread

@@ -85,8 +85,8 @@ package struct StatePublisher: ~Copyable {
   /// Topics to be shown as soon as there is room.
   package var dueCount: Int { due.count }
 
-  /// Records which topics show something else since the last call; those of devices `elsewhere` are not
-  /// this gateway's.
+  /// Records which topics show something else since the last call; those of devices `elsewhere` are
+  /// not this gateway's.
   ///
   /// - Returns: The keys that changed, possibly more than once each.
   mutating func collectChanges(

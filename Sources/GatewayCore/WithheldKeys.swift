@@ -8,9 +8,9 @@ import LastOut
 
 /// Decides which key must not be sent yet.
 ///
-/// A key is withheld while a crash would send an older value after its newest one, or an older value
-/// of another key of which either ends the other (`ends:`, `excludes:`). An urgent command waits for
-/// that at most ``patience``.
+/// A key is withheld while a crash would send an older value after its newest one, or an older
+/// value of another key of which either ends the other (`ends:`, `excludes:`). An urgent command
+/// waits for that at most ``patience``.
 struct WithheldKeys {
   /// The newest command of a key, and what must leave the disk before it.
   struct Command {
@@ -200,8 +200,8 @@ struct WithheldKeys {
     rows.holdsOlder(barrier.rival, than: barrier.sequence + 1, at: now)
   }
 
-  /// Whether the row that a barrier names is that of a command that has not ended: what a command ends
-  /// has ended, but what would end it is still sent first.
+  /// Whether the row that a barrier names is that of a command that has not ended: what a command
+  /// ends has ended, but what would end it is still sent first.
   private static func hasCommand(_ barrier: Barrier, _ rows: borrowing JournalRows) -> Bool {
     barrier.rival.isUrgentOnly
       && rows.hasUrgentCommand(barrier.rival.key, through: barrier.sequence)
@@ -235,9 +235,9 @@ struct WithheldKeys {
 
   /// Releases the keys that may be sent.
   ///
-  /// That is so when a crash would send nothing after their newest command that it must not, and when
-  /// nothing can be written anyway. An urgent command whose ``patience`` has ended may be sent alone.
-  /// Looks at the keys only after something happened that can release one.
+  /// That is so when a crash would send nothing after their newest command that it must not, and
+  /// when nothing can be written anyway. An urgent command whose ``patience`` has ended may be sent
+  /// alone. Looks at the keys only after something happened that can release one.
   ///
   /// - Returns: Keys whose rows an urgent command could not wait for.
   mutating func release(
@@ -304,7 +304,8 @@ struct WithheldKeys {
     }
     let isImpatient = keys[place].patienceEnds.map { $0 <= now || hasFault } ?? false
     if isImpatient { keys[place].patienceEnds = nil }
-    // A row that is on the disk stays there: its key's command is rejected when the attempt has failed.
+    // A row that is on the disk stays there: its key's command is rejected when the attempt has
+    // failed.
     let isOpen =
       hasFault && !isBarred(key, rows, at: now)
       && !keys[place].barriers.contains { Self.hasCommand($0, rows) }

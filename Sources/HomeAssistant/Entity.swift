@@ -13,8 +13,8 @@ struct Entity {
   let name: String
   /// The display name; `nil` for the name of the device.
   var title: String?
-  /// `config` where the entity sets up its device, `diagnostic` where it is about the device itself;
-  /// `nil` where it is what the device is for.
+  /// `config` where the entity sets up its device, `diagnostic` where it is about the device
+  /// itself; `nil` where it is what the device is for.
   var category: String?
   /// The topics, payloads and options in the announcement.
   var fields: [JSONValue.Member]

@@ -199,7 +199,8 @@ package struct ImportPlan: Sendable {
     }
   }
 
-  /// Warns of a device whose commands control a bridge, such as `zigbee2mqtt/bridge/request/permit_join`.
+  /// Warns of a device whose commands control a bridge, such as
+  /// `zigbee2mqtt/bridge/request/permit_join`.
   private mutating func warnOfBridgeTopics(_ device: ImportedDevice) {
     for topic in device.commandTopics.sorted() where BridgeTopic.isCommand(topic) {
       diagnostics.append(

@@ -7,8 +7,8 @@ import Values
 
 /// Takes Settle out from between automations and Zigbee2MQTT again.
 ///
-/// It happens in two parts: first the routes leave the settings, and once Zigbee2MQTT is back at its
-/// old base topic, what is left at the broker is removed.
+/// It happens in two parts: first the routes leave the settings, and once Zigbee2MQTT is back at
+/// its old base topic, what is left at the broker is removed.
 package struct InBetweenUndo: Sendable {
   /// The base topic of Zigbee2MQTT while Settle is in between.
   package let inner: String
@@ -30,8 +30,8 @@ package struct InBetweenUndo: Sendable {
 
   /// Removes the routes from a settings file.
   ///
-  /// - Returns: The file without them, how many there were, and the base topic that Zigbee2MQTT had;
-  ///   `nil` if there are none.
+  /// - Returns: The file without them, how many there were, and the base topic that Zigbee2MQTT
+  ///   had; `nil` if there are none.
   /// - Throws: ``ConfigurationFailure`` when the file is no YAML.
   package func removed(
     from bytes: [UInt8],

@@ -44,7 +44,8 @@ package enum JSONWriter {
 
   /// Appends the shortest text that reads back as `number`.
   ///
-  /// Whole numbers have no fraction. Infinities and NaN, which JSON cannot represent, become `null`.
+  /// Whole numbers have no fraction. Infinities and NaN, which JSON cannot represent, become
+  /// `null`.
   package static func appendNumber(_ number: Double, to output: inout [UInt8]) {
     guard number.isFinite else {
       output.append(literal: "null")

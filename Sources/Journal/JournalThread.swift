@@ -6,8 +6,8 @@ import LastOut
 
 /// The journal's file, and the thread that owns it: one piece of work in, one result out.
 ///
-/// It belongs to the event loop's thread. Only the initializer waits for the disk: it reads the file
-/// before the loop runs. A ``JournalPlan`` decides what is written and when.
+/// It belongs to the event loop's thread. Only the initializer waits for the disk: it reads the
+/// file before the loop runs. A ``JournalPlan`` decides what is written and when.
 package final class JournalThread: ValueStore {
   /// The plan, which starts with the content of the file.
   package let plan: JournalPlan

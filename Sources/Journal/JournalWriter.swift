@@ -29,8 +29,8 @@ final class JournalWriter: Sendable {
 
   /// Starts the thread, which owns `store` from then on.
   ///
-  /// `onResult` is called on that thread whenever ``dequeueResults()`` or ``isClosed`` has something
-  /// new; it must only wake the owner.
+  /// `onResult` is called on that thread whenever ``dequeueResults()`` or ``isClosed`` has
+  /// something new; it must only wake the owner.
   init(
     store: consuming JournalStore,
     clock: @escaping @Sendable () -> JournalClock,

@@ -6,8 +6,8 @@ package import LastOut
 /// A clock that only moves when a test advances it.
 ///
 /// Queues, delayed tasks, watchdogs and debounced functions on this clock run their tasks on the
-/// thread that advances it, each at its exact time and one after the other. Values that lead a burst
-/// run on the thread that enqueues them. Any code that sleeps on a `Clock` can use this one.
+/// thread that advances it, each at its exact time and one after the other. Values that lead a
+/// burst run on the thread that enqueues them. Any code that sleeps on a `Clock` can use this one.
 public final class LastOutTestClock: Clock, Sendable {
   /// The unit of the clock's instants.
   public typealias Duration = Swift.Duration

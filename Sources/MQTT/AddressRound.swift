@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The addresses of the brokers of a connection, of which each attempt tries one; a round tries all,
-/// then the client waits.
+/// The addresses of the brokers of a connection, of which each attempt tries one; a round tries
+/// all, then the client waits.
 struct AddressRound: Hashable, Sendable {
   typealias Endpoint = MQTTConfiguration.Endpoint
 

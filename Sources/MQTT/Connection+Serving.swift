@@ -71,8 +71,8 @@ extension Connection {
     return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) <= 0
   }
 
-  /// What the other side speaks, if its first bytes are those of a web server or of TLS, which do not
-  /// understand CONNECT; they stay unread.
+  /// What the other side speaks, if its first bytes are those of a web server or of TLS, which do
+  /// not understand CONNECT; they stay unread.
   private var foreignProtocol: String? {
     guard !configuration.isEncrypted, descriptor >= 0 else { return nil }
     var bytes = [UInt8](repeating: 0, count: 5)

@@ -11,8 +11,8 @@ import Values
 ///
 /// One thread at a time uses it: first the connecting thread, then the loop's thread.
 @safe final class Connection: @unchecked Sendable {
-  // Sendable because ownership moves through ConnectThread's locked slot; two threads never use it at
-  // the same time.
+  // Sendable because ownership moves through ConnectThread's locked slot; two threads never use it
+  // at the same time.
 
   let handle: MosquittoHandle
   /// That of the attempt: with the broker and the protocol that are tried.

@@ -283,8 +283,8 @@ extension MQTTClient {
     mustClose || connection?.problem != nil || (canPublish && !wasReady)
   }
 
-  /// Whether to write now; before CONNACK the socket may not be open, and only the loop reports when
-  /// it is writable.
+  /// Whether to write now; before CONNACK the socket may not be open, and only the loop reports
+  /// when it is writable.
   private var shouldWriteNow: Bool {
     guard let connection else { return false }
     return connection.isAccepted && connection.handle.wantsToWrite
@@ -292,8 +292,8 @@ extension MQTTClient {
 
   /// Sends everything published in this batch, without waiting for the end of the batch.
   ///
-  /// Publishes at QoS 0 may get their outcome; errors are reported with the next event. Has no effect
-  /// inside a handler, after which the packets are sent anyway.
+  /// Publishes at QoS 0 may get their outcome; errors are reported with the next event. Has no
+  /// effect inside a handler, after which the packets are sent anyway.
   package func flush() {
     guard let connection, connection.hasUnsent, !isBusy else { return }
     isBusy = true

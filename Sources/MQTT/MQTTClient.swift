@@ -10,8 +10,9 @@ package import Operations
 /// libmosquitto is the codec; the event loop drives it.
 ///
 /// Each attempt has a new library handle, the client's own deadlines and a jittered back-off, and
-/// subscribes again. Publishes are accepted only while ``canPublish``. Those that are unacknowledged
-/// when a connection ends are reported as lost; the owner sends the newest values again.
+/// subscribes again. Publishes are accepted only while ``canPublish``. Those that are
+/// unacknowledged when a connection ends are reported as lost; the owner sends the newest values
+/// again.
 ///
 /// A handler may call any method of the client. Work that is not possible inside a call into the
 /// library, such as closing, is deferred until the call returns.
@@ -145,8 +146,8 @@ package final class MQTTClient {
 
   /// How many bytes the broker has sent that were not read yet; 0 without a connection.
   ///
-  /// It grows when messages arrive faster than they are read, up to the size of the kernel's buffer;
-  /// the rest waits at the broker. Costs a system call.
+  /// It grows when messages arrive faster than they are read, up to the size of the kernel's
+  /// buffer; the rest waits at the broker. Costs a system call.
   package var waitingBytes: Int { connection?.waitingBytes ?? 0 }
 
   /// Starts connecting; the broker may be offline.
@@ -157,7 +158,8 @@ package final class MQTTClient {
     work { $0.startAttempt() }
   }
 
-  /// Adds subscriptions, for this connection and every later one; replaces those of the same filter.
+  /// Adds subscriptions, for this connection and every later one; replaces those of the same
+  /// filter.
   ///
   /// An invalid filter is logged and skipped.
   package func subscribe(_ subscriptions: [Subscription]) {
@@ -192,10 +194,11 @@ package final class MQTTClient {
 
   /// Publishes one message; it is sent at the end of the batch, or with ``flush()``.
   ///
-  /// Call it only while ``canPublish``. An invalid topic, or a quarantined message, is refused with an
-  /// outcome.
+  /// Call it only while ``canPublish``. An invalid topic, or a quarantined message, is refused with
+  /// an outcome.
   ///
-  /// - Returns: `false` if the client is not connected or the window is full; then no outcome follows.
+  /// - Returns: `false` if the client is not connected or the window is full; then no outcome
+  ///   follows.
   package func publish(
     topic: String,
     payload: [UInt8],

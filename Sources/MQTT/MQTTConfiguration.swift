@@ -40,7 +40,8 @@ package struct MQTTConfiguration: Hashable, Sendable {
   package var certificateFile: String?
   package var keyFile: String?
   package var keepalive: Duration = .seconds(30)
-  /// How long the broker keeps the session after a disconnect (MQTT 5); zero for a clean start each time.
+  /// How long the broker keeps the session after a disconnect (MQTT 5); zero for a clean start each
+  /// time.
   package var sessionExpiry: Duration = .zero
   package var will: Will?
   /// The largest payload accepted from the broker, in bytes.
@@ -48,7 +49,8 @@ package struct MQTTConfiguration: Hashable, Sendable {
   package var connectDeadline: Duration = .seconds(5)
   package var acknowledgementDeadline: Duration = .seconds(3)
   package var backoff: ClosedRange<Duration> = .milliseconds(250)...(.seconds(30))
-  /// How long a topic is held back for which the broker drops the connection: at first, and at most.
+  /// How long a topic is held back for which the broker drops the connection: at first, and at
+  /// most.
   package var quarantine: ClosedRange<Duration> = .seconds(10)...(.seconds(600))
   /// The maximum number of unacknowledged publishes.
   package var window = 20

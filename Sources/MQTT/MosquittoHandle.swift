@@ -12,8 +12,8 @@ import Glibc
 @safe struct MosquittoHandle: ~Copyable {
   private let pointer: OpaquePointer
 
-  /// `mosquitto_lib_init`, once per process; SIGPIPE is ignored, because the library writes to sockets
-  /// without suppressing it.
+  /// `mosquitto_lib_init`, once per process; SIGPIPE is ignored, because the library writes to
+  /// sockets without suppressing it.
   private static let library: Int32 = {
     signal(SIGPIPE, SIG_IGN)
     return mosquitto_lib_init()
@@ -151,8 +151,8 @@ import Glibc
 
   /// Lets the library keep CONNECT's properties.
   ///
-  /// Only the call that blocks accepts them. It keeps them before it refuses an impossible port, and
-  /// every later attempt sends them.
+  /// Only the call that blocks accepts them. It keeps them before it refuses an impossible port,
+  /// and every later attempt sends them.
   private func keepProperties(
     _ configuration: MQTTConfiguration,
     _ keepalive: Int32
@@ -192,8 +192,8 @@ import Glibc
 
   /// `mosquitto_publish_v5`: queues a message and returns its identifier.
   ///
-  /// After ``MosquittoError`` with `MOSQ_ERR_NO_CONN` the library still holds the message: the handle
-  /// must not be used again.
+  /// After ``MosquittoError`` with `MOSQ_ERR_NO_CONN` the library still holds the message: the
+  /// handle must not be used again.
   func publish(
     topic: String,
     payload: [UInt8],

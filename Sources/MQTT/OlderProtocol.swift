@@ -6,8 +6,9 @@ import Operations
 /// Decides when a broker is tried with MQTT 3.1.1 because it does not understand MQTT 5.
 ///
 /// Some brokers refuse the version, others only close the connection. A broker that is being
-/// restarted closes it too, so that counts from the second time in a row on, for each address. Nothing
-/// is kept beyond a connection: the next one is tried with MQTT 5 first, as the broker may have been replaced.
+/// restarted closes it too, so that counts from the second time in a row on, for each address.
+/// Nothing is kept beyond a connection: the next one is tried with MQTT 5 first, as the broker may
+/// have been replaced.
 struct OlderProtocol: Sendable {
   /// The targets whose latest attempt ended with a closed connection.
   private var closed: Set<AddressRound.Target> = []

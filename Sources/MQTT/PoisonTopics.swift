@@ -6,10 +6,10 @@ import LastOut
 /// Finds the publish that makes a broker drop the connection, and holds it back for a time.
 ///
 /// A broker may react to some messages by closing the connection. If they were sent again on each
-/// new connection, nothing else could be sent. Topics in flight at a loss are therefore probed: they
-/// are sent one at a time. A topic that was alone in flight at three losses in a row is quarantined,
-/// if the last connection was good before that publish and the next one lasts without it; a link that
-/// is cut or a broker that restarts is no fault of the message.
+/// new connection, nothing else could be sent. Topics in flight at a loss are therefore probed:
+/// they are sent one at a time. A topic that was alone in flight at three losses in a row is
+/// quarantined, if the last connection was good before that publish and the next one lasts without
+/// it; a link that is cut or a broker that restarts is no fault of the message.
 ///
 /// A quarantine ends by itself, after a time that doubles each time. Then one loss begins the next
 /// one, and so it does for another payload, which is not held back: the broker may accept it. Where

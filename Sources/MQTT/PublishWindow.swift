@@ -120,8 +120,8 @@ struct PublishWindow: Sendable {
   /// Empties the window at the end of a connection.
   ///
   /// - Parameters:
-  ///   - since: When the peer accepted the connection that it dropped, perhaps because of a message in
-  ///     flight; `nil` for a connection that was not accepted, or that this client ended.
+  ///   - since: When the peer accepted the connection that it dropped, perhaps because of a message
+  ///     in flight; `nil` for a connection that was not accepted, or that this client ended.
   ///   - now: The time of the end.
   /// - Returns: The publishes in flight, and the topic that is quarantined for it.
   mutating func connectionEnded(droppedSince since: Moment?, at now: Moment) -> Loss {

@@ -6,8 +6,8 @@ import Glibc
 
 /// Accepts connections from listening sockets, and refuses them when no file descriptors are left.
 ///
-/// It keeps a spare descriptor. Without one, a process that is out of descriptors could neither accept
-/// nor refuse a waiting client, and the loop would report the socket endlessly.
+/// It keeps a spare descriptor. Without one, a process that is out of descriptors could neither
+/// accept nor refuse a waiting client, and the loop would report the socket endlessly.
 package struct ConnectionAcceptor: ~Copyable {
   /// The result of one call of ``accept(from:)``.
   package enum Outcome {

@@ -7,9 +7,10 @@ package import LastOut
 
 /// An event loop over libuv: sockets, timers, signals, and wake-ups from other threads.
 ///
-/// It belongs to the thread that runs it; only ``Waker`` is thread safe. Handlers run on that thread,
-/// one at a time, never inside a call to the loop. A handler may cancel any watch or timer, its own
-/// included, and create new ones. The loop sleeps without a time limit while nothing is due.
+/// It belongs to the thread that runs it; only ``Waker`` is thread safe. Handlers run on that
+/// thread, one at a time, never inside a call to the loop. A handler may cancel any watch or timer,
+/// its own included, and create new ones. The loop sleeps without a time limit while nothing is
+/// due.
 @safe package final class EventLoop {
   /// Called after every batch of events, before the loop sleeps, and before the first sleep.
   ///
@@ -98,8 +99,9 @@ package import LastOut
 
   /// Watches a file descriptor.
   ///
-  /// `name` is shown when the handler takes too long.
-  /// The watch must be cancelled before the descriptor is closed. One watch per descriptor. The loop keeps the watch alive until it is cancelled.
+  /// `name` is shown when the handler takes too long. The watch must be cancelled before the
+  /// descriptor is closed. One watch per descriptor. The loop keeps the watch alive until it is
+  /// cancelled.
   package func watch(
     _ descriptor: Int32,
     for interest: IOInterest,

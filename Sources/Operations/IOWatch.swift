@@ -9,11 +9,11 @@ package struct IOInterest: OptionSet, Hashable, Sendable {
   package init(rawValue: Int32) { self.rawValue = rawValue }
   package static let read = IOInterest(rawValue: 1)
   package static let write = IOInterest(rawValue: 2)
-  /// The descriptor failed, which is always reported; or, if requested, the peer has closed its sending
-  /// side.
+  /// The descriptor failed, which is always reported; or, if requested, the peer has closed its
+  /// sending side.
   ///
-  /// A peer that closed both sides is also reported as the requested events, so that the next read or
-  /// write returns the error.
+  /// A peer that closed both sides is also reported as the requested events, so that the next read
+  /// or write returns the error.
   package static let hangUp = IOInterest(rawValue: 4)
 }
 

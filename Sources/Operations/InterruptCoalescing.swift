@@ -7,10 +7,10 @@ import LastOut
 ///
 /// A broker on the same machine sends messages one by one, and a fast loop wakes up for each: the
 /// system calls for a message then cost more than the message. Network cards have the same problem
-/// and coalesce interrupts. While the last turns were short, and together took longer than the sleep
-/// between them, the loop waits a tenth of a millisecond before each poll. It does not wait after a
-/// longer sleep, after long turns, before a due timer, or while work waits for the next event, such
-/// as commands for room in the window.
+/// and coalesce interrupts. While the last turns were short, and together took longer than the
+/// sleep between them, the loop waits a tenth of a millisecond before each poll. It does not wait
+/// after a longer sleep, after long turns, before a due timer, or while work waits for the next
+/// event, such as commands for room in the window.
 struct InterruptCoalescing: Hashable, Sendable {
   /// How long one rest lasts; the kernel adds about as much.
   static let rest = Duration.microseconds(60)
@@ -28,8 +28,8 @@ struct InterruptCoalescing: Hashable, Sendable {
   private var lookedAt = Moment.zero
   private var slept = Duration.zero
 
-  /// Whether to rest before polling at `now`; `total` is the total time that the loop has slept, `next`
-  /// the deadline of the first timer, and `isHurried` whether work waits for the next event.
+  /// Whether to rest before polling at `now`; `total` is the total time that the loop has slept,
+  /// `next` the deadline of the first timer, and `isHurried` whether work waits for the next event.
   mutating func rests(
     at now: Moment,
     slept total: Duration,

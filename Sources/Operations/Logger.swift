@@ -83,8 +83,8 @@ package struct Logger: Sendable {
     write(line)
   }
 
-  /// Appends a value: unquoted if it is one plain word, otherwise quoted, with line breaks and quotes
-  /// escaped.
+  /// Appends a value: unquoted if it is one plain word, otherwise quoted, with line breaks and
+  /// quotes escaped.
   private static func append(_ value: String, to line: inout String) {
     let isPlain = value.unicodeScalars.allSatisfy {
       $0.value > 0x20 && $0.value != 0x7F && $0 != "\"" && $0 != "=" && $0 != "\\"

@@ -22,8 +22,8 @@ package final class LoopTimer {
 
   /// Fires once at `deadline`, replacing any earlier arming; `nil` disarms.
   ///
-  /// A deadline that has passed fires in the loop's next batch. Arming makes no system call: the loop
-  /// reads the earliest deadline before it sleeps.
+  /// A deadline that has passed fires in the loop's next batch. Arming makes no system call: the
+  /// loop reads the earliest deadline before it sleeps.
   package func arm(at deadline: Moment?) {
     guard let slot else { return }
     set.arm(slot, at: deadline)

@@ -8,9 +8,9 @@ import Synchronization
 
 /// Reports when an event loop takes too long for one batch of events, and in which phase.
 ///
-/// It checks from its own thread, which sleeps until a batch could have taken too long, and without a
-/// limit while the loop sleeps: an idle process is woken at most once after its last event. The loop
-/// pays one atomic store per event, and at most one system call per ``limit``.
+/// It checks from its own thread, which sleeps until a batch could have taken too long, and without
+/// a limit while the loop sleeps: an idle process is woken at most once after its last event. The
+/// loop pays one atomic store per event, and at most one system call per ``limit``.
 package final class LoopWatchdog {
   package let limit: Duration
   private let pulse: LoopPulse

@@ -7,8 +7,8 @@ import LastOut
 
 /// Writes lines to standard error without waiting long for the reader.
 ///
-/// A reader that hangs costs 50 ms once; then lines are dropped at once until it reads again, and the
-/// next line reports how many were lost.
+/// A reader that hangs costs 50 ms once; then lines are dropped at once until it reads again, and
+/// the next line reports how many were lost.
 final class StandardErrorSink: Sendable {
   static let shared = StandardErrorSink(descriptor: 2)
 

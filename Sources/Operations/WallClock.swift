@@ -39,7 +39,8 @@ package enum WallClock {
 
   /// The date of a day counted from 1970-01-01, in the Gregorian calendar.
   private static func civil(day: Int64) -> (year: Int64, month: Int64, day: Int64) {
-    // Here years start in March, so that the leap day is the last day of a year; eras have 400 years.
+    // Here years start in March, so that the leap day is the last day of a year; eras have 400
+    // years.
     let (era, dayOfEra) = (day + 719_468).flooredDivision(by: 146_097)
     let leapDays = dayOfEra / 1460 - dayOfEra / 36_524 + dayOfEra / 146_096
     let yearOfEra = (dayOfEra - leapDays) / 365

@@ -22,8 +22,8 @@ package enum LoopbackPort {
     return bound
   }
 
-  /// A socket that is bound to `port` and shares it with servers that set `SO_REUSEADDR`; with 0 the
-  /// kernel chooses the port.
+  /// A socket that is bound to `port` and shares it with servers that set `SO_REUSEADDR`; with 0
+  /// the kernel chooses the port.
   static func bind(_ port: Int) throws -> (descriptor: Int32, port: Int) {
     guard let descriptor = socket() else { throw PrivateBrokerError("socket: \(errno)") }
     var on: Int32 = 1

@@ -7,8 +7,8 @@ import Glibc
 /// after a restart.
 ///
 /// A bound socket that does not listen holds the port. A server that sets `SO_REUSEADDR`, as
-/// mosquitto and the gateway do, may listen on it too; while none does, connections are refused. The
-/// kernel gives the port to no one who binds port 0.
+/// mosquitto and the gateway do, may listen on it too; while none does, connections are refused.
+/// The kernel gives the port to no one who binds port 0.
 package final class PortReservation {
   package let port: Int
   private let descriptor: Int32

@@ -3,8 +3,8 @@
 
 /// The groups of one Zigbee2MQTT and their members, as it announces them.
 ///
-/// Source: `bridge/devices` and `bridge/groups` in mqtt_topics_and_messages.md of Zigbee2MQTT. Members
-/// are named by address; commands go to the name, the address, or the number of a group.
+/// Source: `bridge/devices` and `bridge/groups` in mqtt_topics_and_messages.md of Zigbee2MQTT.
+/// Members are named by address; commands go to the name, the address, or the number of a group.
 struct AnnouncedGroups {
   /// The announcements that tell who is a member.
   enum List: String, CaseIterable {
@@ -43,8 +43,8 @@ struct AnnouncedGroups {
     }
   }
 
-  /// The addresses of the devices that a command reaches, by the names that it may be sent to: those
-  /// of groups and of their members.
+  /// The addresses of the devices that a command reaches, by the names that it may be sent to:
+  /// those of groups and of their members.
   var addressesByName: [String: [String]] {
     var found: [String: [String]] = [:]
     let grouped = Set(groups.lazy.flatMap(\.members))
@@ -61,8 +61,8 @@ struct AnnouncedGroups {
 
 /// Reads the entries of `bridge/devices` and `bridge/groups`, and skips everything else in them.
 ///
-/// The list of 500 devices has about 5 MB, of which their names are a thousandth: a value of all of it
-/// would take too much of a turn. Texts with an escaped character are left out.
+/// The list of 500 devices has about 5 MB, of which their names are a thousandth: a value of all of
+/// it would take too much of a turn. Texts with an escaped character are left out.
 private struct AnnouncementScanner {
   private var place = 0
   /// How many lists and objects are open: an entry is at 2, and one of its members at 4.

@@ -7,8 +7,8 @@ package import JSON
 package enum MergedMembers {
   /// The ways to write a color as an object.
   ///
-  /// Members of one way complete each other, as hue and saturation do; members of two ways contradict
-  /// each other.
+  /// Members of one way complete each other, as hue and saturation do; members of two ways
+  /// contradict each other.
   ///
   /// Source: Zigbee2MQTT, `converters/toZigbee.ts` and `lib/color.ts`, which read one of these.
   private static let colorForms: [Set<String>] = [
@@ -22,10 +22,11 @@ package enum MergedMembers {
   /// `older` with every member of `newer` in its place, or at the end.
   ///
   /// Parts of a color complete an older color of the same form. A color drops an older color
-  /// temperature, and the other way around. A brightness, which turns a lamp on, drops an older off.
+  /// temperature, and the other way around. A brightness, which turns a lamp on, drops an older
+  /// off.
   ///
-  /// Source: `light_onoff_brightness` in `converters/toZigbee.ts`: of an off and a brightness in one
-  /// message the off counts.
+  /// Source: `light_onoff_brightness` in `converters/toZigbee.ts`: of an off and a brightness in
+  /// one message the off counts.
   package static func newest(
     _ older: [JSONValue.Member],
     _ newer: [JSONValue.Member]

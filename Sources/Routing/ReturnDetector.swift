@@ -5,11 +5,12 @@ import LastOut
 
 /// Recognizes that what routes forward comes back to their inputs.
 ///
-/// A bridge that joins both ends of a route makes a message circulate for ever, and most bridges drop
-/// its mark (``RouteTrail``). A payload that comes again proves nothing, since a knob repeats itself
-/// too. Therefore an output is paused once each message for it repeats what it has just forwarded. A
-/// sender of its own repeats itself during the pause, which then ends, and everything is forwarded.
-/// Only what stays away for as long as it is not forwarded, and then comes again, comes back.
+/// A bridge that joins both ends of a route makes a message circulate for ever, and most bridges
+/// drop its mark (``RouteTrail``). A payload that comes again proves nothing, since a knob repeats
+/// itself too. Therefore an output is paused once each message for it repeats what it has just
+/// forwarded. A sender of its own repeats itself during the pause, which then ends, and everything
+/// is forwarded. Only what stays away for as long as it is not forwarded, and then comes again,
+/// comes back.
 ///
 /// Once that is proven, every forwarded message is dropped the one time it comes back, so a person
 /// who sends the same payload again is not lost: as many leave as were sent. When one does not come
@@ -26,8 +27,8 @@ struct ReturnDetector {
 
   /// How long a forwarded message is remembered.
   static let window = Duration.seconds(2)
-  /// A sender that has repeated itself within ``window`` each time does so within this pause, even if
-  /// what was forwarded before the pause comes back in it.
+  /// A sender that has repeated itself within ``window`` each time does so within this pause, even
+  /// if what was forwarded before the pause comes back in it.
   static let longestPause = Duration.seconds(4)
   /// The number of messages in a row that repeat what was forwarded, before the first pause.
   static let suspicious = 8

@@ -28,8 +28,8 @@ package struct RouteConfiguration: Hashable, Sendable {
   /// The quiet period of messages without a number, such as `ON`; `nil` for that of the policy.
   package var wordDelay: Duration?
   package var qos = 1
-  /// Whether messages are announcements to Home Assistant, whose command topics are rewritten to the
-  /// inputs of the routes that lead to them.
+  /// Whether messages are announcements to Home Assistant, whose command topics are rewritten to
+  /// the inputs of the routes that lead to them.
   package var announces = false
   /// What the output shows once the gateway is gone, retained.
   package var will: String?

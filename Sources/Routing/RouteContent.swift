@@ -75,7 +75,8 @@ extension RouteMachine {
     var isPassed: Bool
     /// Whether it dropped what waited before it.
     var isUrgent = false
-    /// Whether a newer message for one of its devices follows it: nothing that is even newer may join it.
+    /// Whether a newer message for one of its devices follows it: nothing that is even newer may
+    /// join it.
     var isSealed = false
     var readyAt: Moment
 

@@ -59,8 +59,8 @@ extension RouteMachine {
     return verdict == .returned
   }
 
-  /// An announcement whose commands take the routes; one that cannot be read is as it came, and so is
-  /// an empty one, which removes it.
+  /// An announcement whose commands take the routes; one that cannot be read is as it came, and so
+  /// is an empty one, which removes it.
   private func announcement(
     _ payload: Span<UInt8>,
     _ document: JSONValue?,

@@ -7,9 +7,9 @@ import LastOut
 
 /// The order of messages for a group and for its members, which have topics of their own.
 ///
-/// A message for a group ends what waits for its members and what it replaces. Any other older message
-/// for one of the same devices is sent before it, where their order matters: the quiet period of the
-/// older one ends, and the newer one waits until the broker has acknowledged it.
+/// A message for a group ends what waits for its members and what it replaces. Any other older
+/// message for one of the same devices is sent before it, where their order matters: the quiet
+/// period of the older one ends, and the newer one waits until the broker has acknowledged it.
 extension RouteMachine {
   /// Reads an announcement of groups; `false` if the message is none.
   package mutating func readAnnouncement(

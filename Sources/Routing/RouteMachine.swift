@@ -90,7 +90,8 @@ package struct RouteMachine: ~Copyable {
     var target: RouteGroups.Target?
     var waiting = Deque<Entry>()
     var inFlight: Entry?
-    /// What is sent again if the message in flight is lost; `nil` once something newer has replaced it.
+    /// What is sent again if the message in flight is lost; `nil` once something newer has replaced
+    /// it.
     var repeatable: Content?
     /// The generation of the newest publish; distinguishes a late answer from a current one.
     var flight: UInt32 = 0
@@ -131,8 +132,8 @@ package struct RouteMachine: ~Copyable {
   ///   - ttl: How long a value may wait for an absent broker.
   ///   - limit: Bounds the topics that are remembered (idle ones are evicted for new ones) and the
   ///     messages that wait.
-  ///   - payloadLimit: Of larger payloads, in bytes, that a route without a policy forwards, only the
-  ///     newest of a topic waits.
+  ///   - payloadLimit: Of larger payloads, in bytes, that a route without a policy forwards, only
+  ///     the newest of a topic waits.
   package init(
     _ routes: [RouteConfiguration],
     brokers: [String],

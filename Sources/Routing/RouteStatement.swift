@@ -5,8 +5,8 @@ import JSON
 
 /// What a message to a device or a group of Zigbee2MQTT says about lamps, covers and other devices.
 ///
-/// Source: `converters/toZigbee.ts` of zigbee-herdsman-converters: a brightness turns a lamp on and 0
-/// turns it off (`light_onoff_brightness`), color and white tones do not.
+/// Source: `converters/toZigbee.ts` of zigbee-herdsman-converters: a brightness turns a lamp on and
+/// 0 turns it off (`light_onoff_brightness`), color and white tones do not.
 struct RouteStatement {
   /// What one member of the message says.
   private struct Claim {

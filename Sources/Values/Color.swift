@@ -242,7 +242,8 @@ extension Color {
   }
 
   private init?(wireText text: String, encoding: ColorEncoding) {
-    // WLED puts a white channel that is on before the others, without leading zeros (wled00/mqtt.cpp).
+    // WLED puts a white channel that is on before the others, without leading zeros
+    // (wled00/mqtt.cpp).
     let isWithWhite = text.utf8.first == UInt8(ascii: "#") && (8...9).contains(text.utf8.count)
     if let color = Color(hex: isWithWhite ? "#\(text.suffix(6))" : text) {
       self = color

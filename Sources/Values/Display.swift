@@ -3,7 +3,8 @@
 
 package import JSON
 
-/// How people read and type the numbers of a property: `50 %` for 127 of 254, `4000 K` for 250 mired.
+/// How people read and type the numbers of a property: `50 %` for 127 of 254, `4000 K` for 250
+/// mired.
 ///
 /// It never changes what a device receives, or the numbers that programs read and write.
 package struct Display: Hashable, Sendable {

@@ -61,7 +61,8 @@ package enum DurationText {
     return parse(decimal + unit) == nil ? nil : decimal + unit
   }
 
-  /// The shortest text that reads back as the same duration, in the largest unit with a whole count.
+  /// The shortest text that reads back as the same duration, in the largest unit with a whole
+  /// count.
   package static func text(_ duration: Duration) -> String {
     let (seconds, attoseconds) = duration.components
     let milliseconds = Double(attoseconds) / 1e15

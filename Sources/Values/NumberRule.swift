@@ -5,7 +5,8 @@
 package struct NumberRule: Hashable, Sendable {
   /// The allowed numbers; `nil` allows any finite number.
   package var range: ClosedRange<Double>?
-  /// The distance between allowed values, counted from the lower bound, or from zero without a range.
+  /// The distance between allowed values, counted from the lower bound, or from zero without a
+  /// range.
   package var step: Double?
   package var unit: String?
   /// How people read and type it; `nil` where that is the number with ``unit``.
@@ -126,8 +127,8 @@ extension NumberRule {
 
   /// The range in words for somebody who gave `number`, which is outside it.
   ///
-  /// A number that was probably meant in the unit that people read gets the range in that unit, and how
-  /// it is typed.
+  /// A number that was probably meant in the unit that people read gets the range in that unit, and
+  /// how it is typed.
   package func allowed(besides number: Double, wholeOnly: Bool) -> String {
     guard let display, let shownRange, shownRange != range else { return allowed }
     let both = "\(allowed), which is \(shownAllowed)"

@@ -25,8 +25,8 @@ package enum ValidationError: Error, Hashable, Sendable {
   case tooManyPending(limit: Int)
   /// So many commands of an action wait already.
   case tooManyActions(String, limit: Int)
-  /// A group of changes that is accepted or rejected as a whole does not fit: it needs `needed` more
-  /// pending values and there is room for `free`.
+  /// A group of changes that is accepted or rejected as a whole does not fit: it needs `needed`
+  /// more pending values and there is room for `free`.
   case noRoomForAll(needed: Int, free: Int, limit: Int)
   /// The journal cannot store the change.
   case notDurable(String)

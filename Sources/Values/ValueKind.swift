@@ -96,7 +96,8 @@ extension ValueKind {
     throw .unsupported("\(step) is a step: use step\(command), or write \(step.dropFirst())")
   }
 
-  /// Checks that a number is finite, in range and, if `wholeOnly`, whole; then snaps it to the step.
+  /// Checks that a number is finite, in range and, if `wholeOnly`, whole; then snaps it to the
+  /// step.
   package func checked(
     _ number: Double,
     _ rule: NumberRule,

@@ -19,7 +19,8 @@ struct ChangeOptions: Sendable {
     case sent, confirmed
     /// The keys are quiet and done, from any source.
     case settled
-    /// `confirmed` where the property can confirm, otherwise `sent`: the meaning of a bare `--wait`.
+    /// `confirmed` where the property can confirm, otherwise `sent`: the meaning of a bare
+    /// `--wait`.
     case best
 
     /// The words that can be typed.

@@ -11,11 +11,11 @@ struct DescribeCommand: GatewayCommand {
   static let summary = "Show all about a property: type, policy, topics, message, last commands."
   static let discussion = """
     Shows the type and its range, how the property settles, its lane, the topics on which commands \
-    go out and reports come in, what the device has, the exact message that VALUE would be sent in, \
-    and the last commands with who asked for them and what became of them. Nothing is sent.
+    go out and reports come in, what the device has, the exact message that VALUE would be sent \
+    in, and the last commands with who asked for them and what became of them. Nothing is sent.
 
-    Without VALUE the message is an example: the one for the value that the property shows, or for one \
-    that it may have.
+    Without VALUE the message is an example: the one for the value that the property shows, or for \
+    one that it may have.
     """
   static let examples = [
     Example("settle describe desk-lamp/brightness", "Everything about the lamp's brightness."),

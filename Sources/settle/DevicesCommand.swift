@@ -16,7 +16,8 @@ struct DevicesCommand: GatewayCommand {
 
     An area is written as in the device file or as one word: "Living room" or living-room.
 
-    In a pipe the columns are separated by tabs: device, name, availability, topic, properties, area.
+    In a pipe the columns are separated by tabs: device, name, availability, topic, properties, \
+    area.
     """
   static let examples = [
     Example("settle devices", "All of them."),

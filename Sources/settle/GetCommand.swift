@@ -10,12 +10,13 @@ struct GetCommand: PatternCommand {
   static let name = "get"
   static let summary = "Show targets and the values that devices report."
   static let discussion = """
-    On a terminal, values have their unit, or that of "display" in the device file, and the name of \
-    the device and the property follows. Colors are shown as #rrggbb. Everywhere else numbers are in \
-    the property's own unit.
+    On a terminal, values have their unit, or that of "display" in the device file, and the name \
+    of the device and the property follows. Colors are shown as #rrggbb. Everywhere else numbers \
+    are in the property's own unit.
 
     In a pipe the columns are separated by tabs: key, target, actual, phase, age in milliseconds; \
-    "-" means none. On a terminal, the phase of an action says how many commands wait, if several do.
+    "-" means none. On a terminal, the phase of an action says how many commands wait, if several \
+    do.
 
     --value prints nothing but the value of one property: what the device reports, or the target \
     where it reports nothing. It exits with 1 if neither is known.

@@ -10,9 +10,9 @@ struct LogCommand: PatternCommand {
   static let summary = "Show the last commands of a property, and what became of each."
   static let discussion = """
     Shows up to ten commands of each property, the oldest first: when the last phase began, the \
-    value, the phase, how many changes the command stands for, who asked, and the reason. A command \
-    that was sent stays so when a newer value follows, which is its reason then. Changes that were \
-    replaced before they were sent are no commands. The gateway keeps them in memory, up \
+    value, the phase, how many changes the command stands for, who asked, and the reason. A \
+    command that was sent stays so when a newer value follows, which is its reason then. Changes \
+    that were replaced before they were sent are no commands. The gateway keeps them in memory, up \
     to 65,536 in all.
 
     In a pipe the columns are separated by tabs: time, key, phase, value, changes collapsed, \

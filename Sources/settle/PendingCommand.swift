@@ -14,8 +14,8 @@ struct PendingCommand: PatternCommand {
     to the broker, the device's availability is not known yet (unknown).
 
     In a pipe the columns are separated by tabs: key, value, changes collapsed, what it waits for, \
-    milliseconds until it is sent; "-" means none. Of an action several commands may wait: the value \
-    and the time are those of the next one, and a terminal and --json show how many there are.
+    milliseconds until it is sent; "-" means none. Of an action several commands may wait: the \
+    value and the time are those of the next one, and a terminal and --json show how many there are.
     """
   static let examples = [
     Example("settle pending", "All of them."),

@@ -12,15 +12,15 @@ struct PipeCommand: GatewayCommand {
   static let discussion = """
     Each line is a change, {"key":"desk-lamp/brightness","set":40}, with "step":5, "toggle":true, \
     "cancel":true or "flush":true in place of "set", and optionally "id", "source", "now":true, \
-    "ttl":"1h", "wait":"sent", "wait":"confirmed" or "wait":"settled". With a device as "key", "set" is \
-    an object of its properties, which change at one instant and have an answer each; so do the \
-    values of a scene, {"scene":"evening"}.
+    "ttl":"1h", "wait":"sent", "wait":"confirmed" or "wait":"settled". With a device as "key", \
+    "set" is an object of its properties, which change at one instant and have an answer each; so \
+    do the values of a scene, {"scene":"evening"}.
 
     Each line is answered by one line on standard output: the change's event object, or \
     {"error":{"code":…,"message":…,"line":…},"id":…}. With "wait", every later phase follows. \
     Every answer has the number of its line as "line"; "flushed" and "cancelled" have their "key" \
-    too. A bad line does not end the pipe. At the end of the input the changed keys are flushed, and the \
-    command waits until their values are sent.
+    too. A bad line does not end the pipe. At the end of the input the changed keys are flushed, \
+    and the command waits until their values are sent.
 
     Exits with 0; with 1 if a command failed or expired; with 65 if a line was refused; with 75 if \
     --timeout passed.

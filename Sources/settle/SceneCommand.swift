@@ -8,8 +8,8 @@ struct SceneCommand: ChangeCommand {
   static let name = "scene"
   static let summary = "Set the values of a scene, all at one instant."
   static let discussion = """
-    A scene is a named set of values in a device file. Each value is accepted or refused for itself, \
-    and has an event of its own; the exit code is 0 if all went well.
+    A scene is a named set of values in a device file. Each value is accepted or refused for \
+    itself, and has an event of its own; the exit code is 0 if all went well.
     """
   static let examples = [
     Example("settle scene evening", "Set the scene."),

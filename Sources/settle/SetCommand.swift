@@ -11,12 +11,13 @@ struct SetCommand: ChangeCommand {
   static let summary = "Set a property; only the last of several rapid changes is sent."
   static let discussion = """
     VALUE is a number, true, false, a JSON object or array, or otherwise a text. Negative numbers \
-    are values, not options; a number with a plus sign is refused, because it means a step. The gateway converts VALUE to the property's type, and refuses it \
-    with the allowed range if that is not possible. 50% is half of the range; where the unit is %, \
-    it is that number. A color is a word such as red, or '#ff8800'.
+    are values, not options; a number with a plus sign is refused, because it means a step. The \
+    gateway converts VALUE to the property's type, and refuses it with the allowed range if that \
+    is not possible. 50% is half of the range; where the unit is %, it is that number. A color is \
+    a word such as red, or '#ff8800'.
 
-    With a DEVICE and several NAME=VALUE the properties change at one instant, all of them or none. \
-    Members that the device sends along, such as transition, are named in the same way.
+    With a DEVICE and several NAME=VALUE the properties change at one instant, all of them or \
+    none. Members that the device sends along, such as transition, are named in the same way.
 
     Without --wait the command exits as soon as the gateway has accepted the change, and prints \
     nothing to a pipe. With --wait it exits with 0 when the value was sent or confirmed, or did \

@@ -9,9 +9,10 @@ struct StatusCommand: GatewayCommand {
   static let name = "status"
   static let summary = "Show how the gateway is, and what to do about each red line."
   static let discussion = """
-    Shows the version, the connection to each broker and since when, devices that are offline, what \
-    waits and what for, the journal, HTTP, counters, and every setting with the file, variable or \
-    option that states it. Lines that begin with "!" are red: each is followed by what to do.
+    Shows the version, the connection to each broker and since when, devices that are offline, \
+    what waits and what for, the journal, HTTP, counters, and every setting with the file, \
+    variable or option that states it. Lines that begin with "!" are red: each is followed by what \
+    to do.
 
     Without a gateway it shows what one would use and what was found: the sockets that were tried, \
     the settings, the mistakes in the files, and whether the broker answers.

@@ -13,8 +13,8 @@ struct WaitCommand: GatewayCommand {
     they come; if it is quiet already, nothing is printed.
 
     Exits with 0 when the last command ended sent, confirmed or unchanged, or there was none; with \
-    VALUE, only if the property was set to it. Exits with 1 if the last command ended otherwise, and \
-    with 75 when --timeout has passed.
+    VALUE, only if the property was set to it. Exits with 1 if the last command ended otherwise, \
+    and with 75 when --timeout has passed.
     """
   static let examples = [
     Example("settle wait desk-lamp/brightness", "Wait for whatever is being done to it."),

@@ -128,7 +128,8 @@ extension ImportCommand {
     return routes
   }
 
-  /// The bytes of the settings, none without a file; `nil` after a complaint where they cannot be read.
+  /// The bytes of the settings, none without a file; `nil` after a complaint where they cannot be
+  /// read.
   private func settings(at path: String?) -> [UInt8]? {
     guard let path else { return [] }
     do throws(FileError) {

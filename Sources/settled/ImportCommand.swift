@@ -17,7 +17,8 @@ struct ImportCommand: ConfiguredCommand {
   static let discussion = """
     Reads what Zigbee2MQTT (bridge/devices), Home Assistant's discovery topics, Homie 5 \
     ($description), Tasmota (tasmota/discovery) and, with --ask, Shelly devices announce, and \
-    writes one file for each into the folder of device files, such as imported-zigbee2mqtt.yaml. Everything that is skipped is listed with its reason.
+    writes one file for each into the folder of device files, such as imported-zigbee2mqtt.yaml. \
+    Everything that is skipped is listed with its reason.
 
     A second run keeps your edits, adds new devices, and lists devices that are gone. Devices that \
     another file in the folder already has are left to that file.
@@ -27,7 +28,8 @@ struct ImportCommand: ConfiguredCommand {
     settings file, and prints the three lines to change in Zigbee2MQTT. --undo removes the routes \
     and prints what to put back; a second --undo removes what is left at the broker.
 
-    Nothing else is published, apart from the questions of --ask. The exit code is 65 if some announcements could not be read.
+    Nothing else is published, apart from the questions of --ask. The exit code is 65 if some \
+    announcements could not be read.
     """
   static let examples = [
     Example("settle import --dry-run", "Show what would be written, as a diff."),

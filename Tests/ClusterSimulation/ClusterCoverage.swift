@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// How often each thing happened, so that a run in which nothing happens does not count as a good one.
+/// How often each thing happened, so that a run in which nothing happens does not count as a good
+/// one.
 package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
   package var kills = 0
   package var pauses = 0
@@ -13,7 +14,8 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
   package var evictions = 0
   package var wereEvicted = 0
   package var takeovers = 0
-  /// Processes that were stopped or killed between the order to connect a session and the connection.
+  /// Processes that were stopped or killed between the order to connect a session and the
+  /// connection.
   package var stopsBeforeConnection = 0
   /// Processes that were stopped or killed between a session's connection and its first message.
   package var stopsBeforeMessage = 0

@@ -13,7 +13,8 @@ struct ClusterLedger {
     var superseded = 0
     /// The newest value that was rejected after a newer one had replaced the accepted one.
     var rejected = 0
-    /// The newest accepted value that was rejected later, together with the one that had replaced it.
+    /// The newest accepted value that was rejected later, together with the one that had replaced
+    /// it.
     var withdrawn = 0
     /// The newest value that the device got.
     var delivered = 0

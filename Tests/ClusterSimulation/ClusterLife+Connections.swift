@@ -15,8 +15,8 @@ extension ClusterLife {
     case beforeMessage
   }
 
-  /// Sometimes stops a process at such a moment, briefly or until others have evicted it, and sometimes
-  /// kills it.
+  /// Sometimes stops a process at such a moment, briefly or until others have evicted it, and
+  /// sometimes kills it.
   ///
   /// - Returns: For how long it is stopped.
   @discardableResult

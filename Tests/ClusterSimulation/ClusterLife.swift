@@ -8,11 +8,11 @@ import LastOut
 import LastOutTesting
 import Values
 
-/// A run of several gateways as one, on virtual time: machines that die and pause, links that break,
-/// an engine that elects, a broker whose sessions change hands.
+/// A run of several gateways as one, on virtual time: machines that die and pause, links that
+/// break, an engine that elects, a broker whose sessions change hands.
 ///
-/// It drives the ``Membership``, the ``PartitionLogs`` and the ``GatewayCore`` that ship. The same seed
-/// gives the same run.
+/// It drives the ``Membership``, the ``PartitionLogs`` and the ``GatewayCore`` that ship. The same
+/// seed gives the same run.
 package final class ClusterLife {
   static let partitions = 8
   static let all = (0..<partitions).map { Partition($0) }

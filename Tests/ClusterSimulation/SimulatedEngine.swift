@@ -6,8 +6,8 @@ import LastOut
 import LastOutTesting
 
 /// The cluster's engine with its network: records and logs with compare-and-set, elections during
-/// which nothing is answered and after which the newest messages may be numbered lower, answers that are
-/// lost, writes that arrive late, reads that are stale.
+/// which nothing is answered and after which the newest messages may be numbered lower, answers
+/// that are lost, writes that arrive late, reads that are stale.
 final class SimulatedEngine {
   private let time: VirtualTime
   private var records: [RecordKey: [(record: ClusterRecord, revision: UInt64)]] = [:]
@@ -62,8 +62,8 @@ final class SimulatedEngine {
 
   /// The new leader has not counted some messages that the one before had counted and not kept.
   ///
-  /// Seen with nats-server 2.9.10: what the watch had shown as 322 was 320 for the new leader, and it
-  /// accepted no write that expected 322.
+  /// Seen with nats-server 2.9.10: what the watch had shown as 322 was 320 for the new leader, and
+  /// it accepted no write that expected 322.
   private func renumber() {
     let changes = [
       Self.renumbering(records.values.joined().map(\.revision), newest: newestRecord),
@@ -232,8 +232,8 @@ final class SimulatedEngine {
 
   /// Stores something once the followers have it, in order, unless the leader ends before.
   ///
-  /// What a write expects was compared when it arrived: several that arrive at once may have passed. Seen
-  /// with nats-server 2.9.10, as upstream's issue 4320 describes it.
+  /// What a write expects was compared when it arrived: several that arrive at once may have
+  /// passed. Seen with nats-server 2.9.10, as upstream's issue 4320 describes it.
   private func propose(_ store: @escaping () -> Void) {
     let delay = Duration.milliseconds(time.random.within(0...8))
     let moment = max(orderedUntil, time.now.advanced(by: delay))

@@ -87,9 +87,9 @@ final class SimulatedSessions {
 
   /// Checks that an owner may connect.
   ///
-  /// One that was asleep between its permission and this may do so once after a newer one, and gets no
-  /// other permission. One whose connection a newer one has ended gets none at all: the renewal for it
-  /// cannot be stored after its eviction.
+  /// One that was asleep between its permission and this may do so once after a newer one, and gets
+  /// no other permission. One whose connection a newer one has ended gets none at all: the renewal
+  /// for it cannot be stored after its eviction.
   private func noteOwner(of partition: Partition, epoch: UInt64) {
     let newest = sessions[partition]?.newest ?? 0
     if sessions[partition]?.ousted.contains(epoch) ?? false {

@@ -4,7 +4,8 @@
 import ClusterSimulation
 import Testing
 
-/// Runs that a debug build can do in some seconds; `make soak CLUSTER=1` does more, these among them.
+/// Runs that a debug build can do in some seconds; `make soak CLUSTER=1` does more, these among
+/// them.
 @Suite struct ClusterSimulationTests {
   /// A failing seed names itself, reports its last events and replays exactly.
   @Test func `gateways as one break no promise, and every kind of trouble is met`() {

@@ -5,8 +5,8 @@ import Cluster
 import LastOut
 import Testing
 
-/// An owner connects, and sends its first message after that, once a renewal was stored that it sent
-/// afterwards: an earlier one says nothing about the time between.
+/// An owner connects, and sends its first message after that, once a renewal was stored that it
+/// sent afterwards: an earlier one says nothing about the time between.
 struct MembershipTests {
   private let partition = Partition(0)
   private let own = RecordKey.member("a")

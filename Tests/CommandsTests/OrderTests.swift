@@ -8,8 +8,8 @@ import LastOut
 import Testing
 import Values
 
-/// Of two related changes nothing that the older one caused leaves after something that the newer one
-/// caused, whatever waits.
+/// Of two related changes nothing that the older one caused leaves after something that the newer
+/// one caused, whatever waits.
 @Suite struct OrderTests {
   /// How a newer position gets past its quiet period.
   enum Hurry: CaseIterable {

@@ -21,8 +21,8 @@ import Values
     }
   }
 
-  /// A dial that stood at `start`, was set to `value` and has repeated that; other properties beside
-  /// it.
+  /// A dial that stood at `start`, was set to `value` and has repeated that; other properties
+  /// beside it.
   private static func repeated(
     from start: Int64 = 10,
     _ value: Int64 = 200,

@@ -23,8 +23,8 @@ final class EngineHarness {
 
   deinit { loop.afterBatch = nil }
 
-  /// Runs the loop until a condition holds, checked after each batch of events; `false` if it takes too
-  /// long.
+  /// Runs the loop until a condition holds, checked after each batch of events; `false` if it takes
+  /// too long.
   func run(within limit: Duration = .patience, until condition: @escaping () -> Bool) -> Bool {
     if condition() { return true }
     self.condition = condition

@@ -24,7 +24,8 @@ final class StoreFixture {
   /// What one owner has.
   final class Owner {
     let store: any ValueStore
-    /// What earlier owners left, with what is left of each value's time to live; and what has expired.
+    /// What earlier owners left, with what is left of each value's time to live; and what has
+    /// expired.
     fileprivate(set) var found: [(key: String, value: String, left: Duration)] = []
     fileprivate(set) var expired: [String] = []
     /// Whether a newer owner has taken over.

@@ -7,7 +7,8 @@ import LastOut
 import TestBroker
 import Testing
 
-/// What the core relies on, the same on the journal's file and on a partition's log with a real server.
+/// What the core relies on, the same on the journal's file and on a partition's log with a real
+/// server.
 @Suite(.blocking, .serialized) struct StoreTests {
   private func text(_ owner: StoreFixture.Owner) -> [String] {
     owner.found.map { "\($0.key)=\($0.value)" }

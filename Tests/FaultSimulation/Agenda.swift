@@ -7,7 +7,8 @@ import LastOut
 import Routing
 import Values
 
-/// The planned events outside the gateway, in order of time; equal times keep the order of planning.
+/// The planned events outside the gateway, in order of time; equal times keep the order of
+/// planning.
 struct Agenda {
   enum Item {
     /// A publish reaches the broker.

@@ -7,8 +7,8 @@ import Values
 
 /// The durability of accepted values over all restarts, and what a crash must not do to them.
 ///
-/// It does not know the journal: only which values were accepted, emitted, sent and ended, and what a
-/// start would find on the disk.
+/// It does not know the journal: only which values were accepted, emitted, sent and ended, and what
+/// a start would find on the disk.
 struct DurabilityInvariants {
   private struct Known {
     var survivor: Survivor
@@ -73,8 +73,8 @@ struct DurabilityInvariants {
   /// Urgent commands that wait to be sent, by number.
   private var waiting: [UInt64: Waiting] = [:]
   private var wasDiskFailing = false
-  /// Whether the file could not be read since the start: it may hold older values than those that are
-  /// sent meanwhile, and a crash may send them.
+  /// Whether the file could not be read since the start: it may hold older values than those that
+  /// are sent meanwhile, and a crash may send them.
   private var isUnread = false
   /// The newest command that was sent and ends values of the key.
   private var newestEnding: [UInt64]
@@ -133,8 +133,8 @@ struct DurabilityInvariants {
     endStored(by: survivor.key, isUrgent: survivor.isUrgent)
   }
 
-  /// A command ends values of other keys that a restart found and has not replayed yet: those that it
-  /// ends, and the urgent ones that would end it.
+  /// A command ends values of other keys that a restart found and has not replayed yet: those that
+  /// it ends, and the urgent ones that would end it.
   private mutating func endStored(by key: KeyIndex, isUrgent: Bool) {
     let ended = endedKeys(by: key, isUrgent: isUrgent)
     for (order, value) in known

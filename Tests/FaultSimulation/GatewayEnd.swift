@@ -9,7 +9,7 @@ package enum GatewayEnd: Sendable {
   case shutdown
   /// By a signal that cannot be caught.
   case killed
-  /// With the whole machine, whose wall clock is correct from `clockSet` on. Before that it continues
-  /// from its last value if `isFrozen`, otherwise it is far in the past.
+  /// With the whole machine, whose wall clock is correct from `clockSet` on. Before that it
+  /// continues from its last value if `isFrozen`, otherwise it is far in the past.
   case powerCut(clockSet: Moment, isFrozen: Bool)
 }

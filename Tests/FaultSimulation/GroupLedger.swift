@@ -6,8 +6,8 @@ import Devices
 import LastOut
 import Values
 
-/// What the commands of groups owe: each is accepted and sent at most once, ends once, and only when
-/// all its members have, in the phase that follows from theirs.
+/// What the commands of groups owe: each is accepted and sent at most once, ends once, and only
+/// when all its members have, in the phase that follows from theirs.
 struct GroupLedger {
   private struct Running {
     let place: Int

@@ -98,7 +98,8 @@ struct KeyModel {
   var isUncertain = false
   /// The state at that time.
   var start: Value?
-  /// All values that were abandoned since then; of a key that travels, all that were sent or reported.
+  /// All values that were abandoned since then; of a key that travels, all that were sent or
+  /// reported.
   var passed: [Value] = []
 
   // The time of a key that travels, until it is at rest.

@@ -3,7 +3,8 @@
 
 /// The result of one seed; a failed run is replayed to report its last events.
 ///
-/// Two of three seeds have a journal. A seed has a second life in a household, see ``HouseholdLife``.
+/// Two of three seeds have a journal. A seed has a second life in a household, see
+/// ``HouseholdLife``.
 package struct LifeReport: Sendable {
   /// The seed, the violated rule and the events before it; `nil` if no rule was violated.
   package let breach: String?

@@ -87,8 +87,8 @@ extension Model {
 
   // MARK: - One message
 
-  /// Whether the commands of the group's change that `leader` is part of are still to be sent, and in
-  /// one message if that is possible.
+  /// Whether the commands of the group's change that `leader` is part of are still to be sent, and
+  /// in one message if that is possible.
   func undecided(_ leader: Int) -> GroupTag? {
     guard let ready = keys[leader].ready, ready.attempt == 1 else { return nil }
     return undecided(ready.group)
@@ -111,7 +111,8 @@ extension Model {
     guard let tag = undecided(leader), let value = keys[leader].ready?.value else { return true }
     decidedGroups[tag.place] = tag.number
     guard let carried = carried(tag, value, in: keys[leader].lane) else { return true }
-    // A member whose part ended in a turn of its own, and that waits to get a newer value, is left out.
+    // A member whose part ended in a turn of its own, and that waits to get a newer value, is left
+    // out.
     let isLeftOut = groups[tag.place, default: []].contains {
       unnecessaryParts[$0] == tag && keys[$0].hasNewer
     }

@@ -7,7 +7,8 @@ import Values
 
 /// The effects of a journal on the machine.
 extension Model {
-  /// Withholds these keys, except urgent values that have waited long enough, and releases all others.
+  /// Withholds these keys, except urgent values that have waited long enough, and releases all
+  /// others.
   mutating func withhold(_ withheld: Set<KeyIndex>, isDue: (UInt64) -> Bool) {
     for place in places {
       let isWithheld = withheld.contains(KeyIndex(Int32(place)))
@@ -22,8 +23,8 @@ extension Model {
     }
   }
 
-  /// Queues a value of an earlier process, which ends older ones of other keys: those that an earlier
-  /// process accepted before it, and none of this one.
+  /// Queues a value of an earlier process, which ends older ones of other keys: those that an
+  /// earlier process accepted before it, and none of this one.
   mutating func resume(_ survivor: Survivor, number: UInt64) {
     let place = Int(survivor.key.rawValue)
     lastNumber = max(lastNumber, number)
@@ -91,8 +92,8 @@ extension Model {
     keys[Int(key.rawValue)].heir = nil
   }
 
-  /// Lets an urgent value wait again, because those that replaced it were rejected; returns its numbers
-  /// before and now.
+  /// Lets an urgent value wait again, because those that replaced it were rejected; returns its
+  /// numbers before and now.
   mutating func restoreUrgent(_ key: KeyIndex) -> (before: UInt64, now: UInt64)? {
     let place = Int(key.rawValue)
     guard var entry = keys[place].overridden?.entry else { return nil }

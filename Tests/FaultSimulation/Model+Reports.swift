@@ -35,7 +35,8 @@ extension Model {
     if !keys[place].held.isEmpty { applyHeld(place, at: now) }
   }
 
-  /// Confirms, accepts as interim, or ends the command in flight; returns whether a user changed it.
+  /// Confirms, accepts as interim, or ends the command in flight; returns whether a user changed
+  /// it.
   private mutating func meaning(
     of value: Value,
     _ wire: JSONValue,
@@ -100,8 +101,8 @@ extension Model {
     return false
   }
 
-  /// Whether a device may report `value` in transition from its last value, through everything that was
-  /// sent since, to `target`.
+  /// Whether a device may report `value` in transition from its last value, through everything that
+  /// was sent since, to `target`.
   private func isInterim(_ value: Value, to target: Value?, _ place: Int) -> Bool {
     let key = keys[place]
     guard let start = key.start else { return true }
@@ -230,7 +231,8 @@ extension Model {
     }
   }
 
-  /// The device is at rest, unless its reports may still be about a command that waits to be repeated.
+  /// The device is at rest, unless its reports may still be about a command that waits to be
+  /// repeated.
   private mutating func rest(_ place: Int, at now: Moment) {
     if let ready = keys[place].ready, ready.attempt > 1 {
       keys[place].progressAt = nil

@@ -6,7 +6,8 @@ import Devices
 import LastOut
 import Values
 
-/// A slow and obvious model: the events and replies of the machine, derived from the contract alone.
+/// A slow and obvious model: the events and replies of the machine, derived from the contract
+/// alone.
 ///
 /// It has no lists, heaps or tables: every query looks at every key. Where it cannot predict, it
 /// accepts the choice of the machine and checks it: which of several devices is next in a lane, and

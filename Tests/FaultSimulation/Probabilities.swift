@@ -3,8 +3,8 @@
 
 import LastOutTesting
 
-/// The probability of each fault in one run, in percent; every seed has its own mixture, so that some
-/// runs have hardly any faults and others only one kind.
+/// The probability of each fault in one run, in percent; every seed has its own mixture, so that
+/// some runs have hardly any faults and others only one kind.
 struct Probabilities {
   var time: Int
   var refusal: Int

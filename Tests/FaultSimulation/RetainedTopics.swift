@@ -62,8 +62,8 @@ struct RetainedTopics {
   /// Whether the broker keeps something on a topic that has not been published on this connection.
   func isKept(_ item: Item) -> Bool { published[item] == nil && kept[item]?.isEmpty == false }
 
-  /// A topic that shows something else for longer than the rest between two messages, if any; call it
-  /// when everything that is due has been published.
+  /// A topic that shows something else for longer than the rest between two messages, if any; call
+  /// it when everything that is due has been published.
   mutating func stale(_ expectations: [Expectation], at now: Moment) -> String? {
     for expected in expectations {
       let shown = published[expected.item]?.text ?? (expected.isBlank ? kept[expected.item] : nil)

@@ -8,9 +8,10 @@ import Routing
 
 /// The ledger of routed messages for the lamps of a bridge and for its groups, which share them.
 ///
-/// It knows lamps, not topics: no lamp gets an older value after a newer one, nor an older one that turns
-/// it on after a newer one that turns it off, or the other way around; and at last each lamp has what it
-/// was given last. A brightness turns a lamp on. A value that is older than an off may be left out.
+/// It knows lamps, not topics: no lamp gets an older value after a newer one, nor an older one that
+/// turns it on after a newer one that turns it off, or the other way around; and at last each lamp
+/// has what it was given last. A brightness turns a lamp on. A value that is older than an off may
+/// be left out.
 struct RouteGroupLedger {
   /// The lamps that each name reaches.
   static let reach = ["l1": [0], "l2": [1], "l3": [2], "all": [0, 1], "hall": [0, 2]]
@@ -126,9 +127,10 @@ struct RouteGroupLedger {
   /// The newest message that asked for the state that one of `name` has; `nil` if none did, or if a
   /// newer one turned the lamps the other way and still counts.
   ///
-  /// It does not count once something even newer turns each lamp back: where an off and a brightness follow
-  /// an on that waits for the broker, the brightness drops only the off. The on is left, also when a
-  /// group's message replaces the brightness, and does no harm: the lamps are to be on.
+  /// It does not count once something even newer turns each lamp back: where an off and a
+  /// brightness follow an on that waits for the broker, the brightness drops only the off. The on
+  /// is left, also when a group's message replaces the brightness, and does no harm: the lamps are
+  /// to be on.
   private func asked(_ isOn: Bool, of name: String, upTo newest: Int) -> Int? {
     func newestOwn(_ matches: (Message) -> Bool) -> Int? {
       accepted.last { $0.name == name && $0.number <= newest && matches($0) }?.number
@@ -155,8 +157,9 @@ struct RouteGroupLedger {
   var unfinished: String? {
     for lamp in wanted.indices {
       var wanted = wanted[lamp]
-      // What expired is excused, also where something newer has arrived since: that may be about another
-      // property. An off makes a brightness void for ever: the on that follows does not bring it back.
+      // What expired is excused, also where something newer has arrived since: that may be about
+      // another property. An off makes a brightness void for ever: the on that follows does not
+      // bring it back.
       if wanted.brightness <= max(excused, wanted.off) {
         wanted.brightness = given[lamp].brightness
       }

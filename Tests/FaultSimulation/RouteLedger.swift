@@ -8,9 +8,10 @@ import Routing
 
 /// The ledger of routed messages: which of them must be forwarded, in which order, and as what.
 ///
-/// A message that settles may give way to a newer one of its kind that follows directly. One that is
-/// passed, and every message of a route without a policy, is forwarded unchanged, after those before
-/// it. An urgent one takes the place of those that wait. Any message may be dropped once it is older than the time to live.
+/// A message that settles may give way to a newer one of its kind that follows directly. One that
+/// is passed, and every message of a route without a policy, is forwarded unchanged, after those
+/// before it. An urgent one takes the place of those that wait. Any message may be dropped once it
+/// is older than the time to live.
 ///
 /// After eight messages that each repeat what was forwarded less than 2 s before, an output may be
 /// silent for 4 s: a bridge may be bringing them back.

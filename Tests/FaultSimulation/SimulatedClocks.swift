@@ -21,8 +21,8 @@ struct SimulatedClocks: Sendable {
     sleptSinceBoot += duration
   }
 
-  /// Restarts the machine after it stopped at `end`; `isFrozen`: the wall clock continues from there,
-  /// otherwise it starts in 1970.
+  /// Restarts the machine after it stopped at `end`; `isFrozen`: the wall clock continues from
+  /// there, otherwise it starts in 1970.
   mutating func reboot(at now: Moment, after end: Moment, clockSet: Moment, isFrozen: Bool) {
     boot += 1
     let wall = read(at: end).stamps.wallMilliseconds

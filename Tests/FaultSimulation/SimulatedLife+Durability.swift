@@ -31,8 +31,8 @@ extension SimulatedLife {
     disk.sleep(for: length)
   }
 
-  /// Checks a change that was refused for durability: correct only after the disk has failed, and never
-  /// for an urgent value.
+  /// Checks a change that was refused for durability: correct only after the disk has failed, and
+  /// never for an urgent value.
   func refusedByDisk(_ change: ValueChange, of key: KeyIndex) {
     seen[.unkept] += 1
     if isTraced { log("\(name(key)) is refused by the disk") }
@@ -85,8 +85,8 @@ extension SimulatedLife {
     return false
   }
 
-  /// Follows an urgent value that is back: what replaced it was rejected, before anybody was told that it
-  /// had been accepted.
+  /// Follows an urgent value that is back: what replaced it was rejected, before anybody was told
+  /// that it had been accepted.
   private func restoreUrgent(_ key: KeyIndex) {
     let place = Int(key.rawValue)
     guard let overridden = model.keys[place].overridden, overridden.entry.expiresAt > now else {

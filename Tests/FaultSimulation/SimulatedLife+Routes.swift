@@ -9,7 +9,8 @@ import Routing
 
 /// Messages that routes carry from one topic, or broker, to another.
 extension SimulatedLife {
-  /// Publishes on a topic that a route matches, often several times, or disconnects the second broker.
+  /// Publishes on a topic that a route matches, often several times, or disconnects the second
+  /// broker.
   func routedMessages() {
     if random.chance(8) { return cutFar() }
     let topic = House.routedTopics[random.below(House.routedTopics.count)]

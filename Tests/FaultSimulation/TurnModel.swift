@@ -8,8 +8,8 @@ import Values
 /// How long a key's value that comes by a message waits because two values take turns.
 ///
 /// From the eighth turn on the quiet period doubles with each: up to two seconds during the first
-/// minute or the first 28 turns, up to thirty seconds later. It is forgotten ten seconds after the last
-/// wait.
+/// minute or the first 28 turns, up to thirty seconds later. It is forgotten ten seconds after the
+/// last wait.
 struct TurnModel {
   /// The value that was asked for last, and the one before.
   private var newest: Value?

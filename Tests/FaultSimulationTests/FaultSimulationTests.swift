@@ -6,7 +6,8 @@ import FoundationEssentials
 import LastOutTesting
 import Testing
 
-/// Lives that a debug build can live in some seconds; `make soak` lives a thousand, these among them.
+/// Lives that a debug build can live in some seconds; `make soak` lives a thousand, these among
+/// them.
 ///
 /// `make mutants` checks that the simulation finds mistakes.
 @Suite struct FaultSimulationTests {

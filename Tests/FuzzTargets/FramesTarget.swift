@@ -8,8 +8,8 @@ import LastOut
 
 /// The log of a partition: each part of the input is the bytes of a frame.
 ///
-/// What can be read is written as bytes that read the same; a new owner that finds these frames opens
-/// the log, or leaves it to a newer owner.
+/// What can be read is written as bytes that read the same; a new owner that finds these frames
+/// opens the log, or leaves it to a newer owner.
 enum FramesTarget {
   static let run: @Sendable ([UInt8]) -> Void = { bytes in
     var stored: [StoredFrame] = []

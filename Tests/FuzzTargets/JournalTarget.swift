@@ -38,7 +38,8 @@ enum JournalTarget {
     return files
   }()
 
-  /// The bytes with others in place of some: each four of `changes` are three of a place and a byte.
+  /// The bytes with others in place of some: each four of `changes` are three of a place and a
+  /// byte.
   private static func patched(_ bytes: [UInt8], _ changes: [UInt8]) -> [UInt8] {
     var result = bytes
     guard !result.isEmpty else { return result }

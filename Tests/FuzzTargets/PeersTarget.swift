@@ -11,8 +11,8 @@ import Operations
 @testable import Engine
 @testable import Gateway
 
-/// What other members of a cluster send: a byte, `m` for a message to this member and `b` for one to all,
-/// and the message.
+/// What other members of a cluster send: a byte, `m` for a message to this member and `b` for one
+/// to all, and the message.
 enum PeersTarget {
   static let run: @Sendable ([UInt8]) -> Void = { bytes in
     switch bytes.first {

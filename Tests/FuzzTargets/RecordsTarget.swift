@@ -5,10 +5,11 @@ import Cluster
 @testable import Engine
 import LastOut
 
-/// The records of a cluster: each part of the input is the end of a subject, a line feed and a record.
+/// The records of a cluster: each part of the input is the end of a subject, a line feed and a
+/// record.
 ///
-/// What can be read is written as bytes that read the same, and a member that finds these records goes
-/// on.
+/// What can be read is written as bytes that read the same, and a member that finds these records
+/// goes on.
 enum RecordsTarget {
   static let run: @Sendable ([UInt8]) -> Void = { bytes in
     var records: [(RecordKey, ClusterRecord?)] = []

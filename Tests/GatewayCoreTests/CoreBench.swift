@@ -11,8 +11,8 @@ import Values
 @testable import GatewayCore
 
 /// A core with a blind (`position`, and a `button` whose STOP ends it), a light (`warmth` and `hue`
-/// exclude each other) and a fan (a `speed` of 0 ends `swing`, which its state confirms), connected to
-/// its broker, and its clock.
+/// exclude each other) and a fan (a `speed` of 0 ends `swing`, which its state confirms), connected
+/// to its broker, and its clock.
 struct CoreBench: ~Copyable {
   var core: GatewayCore
   var now = Moment(nanoseconds: 1_000_000_000)

@@ -78,8 +78,8 @@ import Values
     #expect(fresh.ended(Self.event(5), promptly: true, in: registry, at: Self.now) == true)
   }
 
-  /// It is sent before its commit ends, its session ends before the device has it, and the newer one is
-  /// rejected later.
+  /// It is sent before its commit ends, its session ends before the device has it, and the newer
+  /// one is rejected later.
   @Test func `a value that was stored after a newer one replaced it is restored`() {
     let registry = CoreBench().core.registry
     var rows = JournalRows(

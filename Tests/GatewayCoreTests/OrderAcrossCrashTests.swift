@@ -11,8 +11,8 @@ import Values
 
 @testable import GatewayCore
 
-/// No stop that was accepted before a value that it would end is sent after that value, whenever the
-/// process ends.
+/// No stop that was accepted before a value that it would end is sent after that value, whenever
+/// the process ends.
 @Suite struct OrderAcrossCrashTests {
   /// A cover whose `command` STOP ends `position`.
   private static var cover: [Device] {

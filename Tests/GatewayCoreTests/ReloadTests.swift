@@ -23,7 +23,8 @@ import Values
     }
   }
 
-  /// A core with `count` devices that begins to continue with a `level` up to 50, `slice` keys a step.
+  /// A core with `count` devices that begins to continue with a `level` up to 50, `slice` keys a
+  /// step.
   private static func bench(
     _ count: Int,
     slice: Int,

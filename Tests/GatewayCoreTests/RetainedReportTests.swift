@@ -11,10 +11,11 @@ import Values
 
 @testable import GatewayCore
 
-/// What waits for the messages that the broker retains: whether a device is online, and what it has.
+/// What waits for the messages that the broker retains: whether a device is online, and what it
+/// has.
 @Suite struct RetainedReportTests {
-  /// A lamp with two availability sources, a `level` that it reports, and a `siren` that stops with 0;
-  /// and a plug without availability.
+  /// A lamp with two availability sources, a `level` that it reports, and a `siren` that stops with
+  /// 0; and a plug without availability.
   private static var devices: [Device] {
     var level = CoreBench.number("level")
     level.state = StateSource(topic: "level", value: .whole)

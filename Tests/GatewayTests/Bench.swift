@@ -119,8 +119,8 @@ final class Bench {
 
   func client() throws -> ControlClient { try ControlClient(socketPath) }
 
-  /// Lets one client ask for more than it reads until it is dropped, and then makes one more change,
-  /// to 77777; returns the client who asked with `keen`, and read.
+  /// Lets one client ask for more than it reads until it is dropped, and then makes one more
+  /// change, to 77777; returns the client who asked with `keen`, and read.
   func dropsWhoDoesNotRead(_ lazy: String, times: Int, keen line: String) throws -> ControlClient {
     let lazyClient = try client()
     for _ in 0..<times { lazyClient.send(lazy) }

@@ -82,7 +82,8 @@ import Testing
     let witness = try bench.witness()
     let client = try bench.client()
     var sent: [String] = []
-    // On a busy machine the three seconds until the repetition may pass before the newer value comes.
+    // On a busy machine the three seconds until the repetition may pass before the newer value
+    // comes.
     for round in 0..<5 {
       let (older, newer) = (2 * round + 1, 2 * round + 2)
       proxy.set { $0.lostAcknowledgements = ["cmd/dev0": 1] }

@@ -55,7 +55,8 @@ import Testing
 
     #expect(most - before < 24 << 20)
     withExtendedLifetime(clients) {}
-    // Those may have lost theirs: the gateway waits 20 s for a client to read. One more reads at once.
+    // Those may have lost theirs: the gateway waits 20 s for a client to read. One more reads at
+    // once.
     let reader = try bench.client()
     reader.send(#"{"describe":"*"}"#)
     guard case .array(let rows) = try reader.next()["describe"] else {

@@ -8,8 +8,8 @@ import LastOut
 import TestBroker
 import Testing
 
-/// Several properties of a device at one instant: on the command line, the socket, pipes and HTTP, as
-/// MQTT has it.
+/// Several properties of a device at one instant: on the command line, the socket, pipes and HTTP,
+/// as MQTT has it.
 @Suite(.blocking) struct DeviceSetScenarios {
   private let command = "zigbee2mqtt/desk_lamp/set"
   private let state = "zigbee2mqtt/desk_lamp"

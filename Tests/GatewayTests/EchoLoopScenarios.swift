@@ -47,8 +47,9 @@ import Testing
     )
     witness.publish("settle/lamp/level/set", "60")
     #expect(witness.waitFor("cmd/lamp", #"{"v":60}"#))
-    // A loop whose two values wait for the same moment is down to one, and ends; so the value that the
-    // lamp does not have is asked for until it is sent. That goes on, slowly, once the gateway slows it.
+    // A loop whose two values wait for the same moment is down to one, and ends; so the value that
+    // the lamp does not have is asked for until it is sent. That goes on, slowly, once the gateway
+    // slows it.
     for _ in 1...12 {
       let sent = witness.texts(on: "cmd/lamp").count
       for _ in 1...2000 {
@@ -72,7 +73,8 @@ import Testing
     #expect(try rejections(witness).isEmpty)
     #expect(try bench.running().lines(containing: "Feedback loop slowed").count == 1)
     let client = try bench.client()
-    // At once: what the bridge makes of the last one may come within its quiet period, and is newer.
+    // At once: what the bridge makes of the last one may come within its quiet period, and is
+    // newer.
     let own = try client.ask(#"{"key":"lamp/level","set":35,"id":1,"now":true,"wait":"sent"}"#)
     #expect(own["phase"] == "accepted")
     #expect(witness.waitFor("cmd/lamp", #"{"v":35}"#))

@@ -98,8 +98,8 @@ import Testing
         }
         flood.flush()
         usleep(1000)
-        // Each longest wait, of at most 4,000 changes, ends with a command. A flood that is never held
-        // back would measure how much the broker keeps for a slower gateway.
+        // Each longest wait, of at most 4,000 changes, ends with a command. A flood that is never
+        // held back would measure how much the broker keeps for a slower gateway.
         while !isOver.isSet, number > 8000 * (commands.messages.count + 1) { usleep(1000) }
       }
     }

@@ -134,8 +134,8 @@ final class GatewayProcess {
 
   /// Waits until its control socket has no client; `false` if that does not come.
   ///
-  /// The kernel lists each connection to the socket, and the socket itself. The process's own folder
-  /// in `/proc` belongs to root.
+  /// The kernel lists each connection to the socket, and the socket itself. The process's own
+  /// folder in `/proc` belongs to root.
   func waitForNoClient(within time: Duration = .patience) -> Bool {
     var wait = Wait(within: time)
     while true {

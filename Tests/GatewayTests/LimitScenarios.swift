@@ -185,8 +185,8 @@ import Testing
       value += 1
       most = max(most, gateway.residentBytes())
     }
-    // The first is dropped for the memory that all take, or, on a slow machine, for having read nothing
-    // for a second; a second later the latter is true of all. They have 20 s to read why.
+    // The first is dropped for the memory that all take, or, on a slow machine, for having read
+    // nothing for a second; a second later the latter is true of all. They have 20 s to read why.
     while gateway.lines(containing: "Control client dropped").isEmpty, value < 20_000 {
       try change()
     }

@@ -290,8 +290,8 @@ import Testing
     witness.publish("zigbee2mqtt/knob", "{")
     #expect(witness.waitFor("zigbee2mqtt/desk_lamp/set", #"{"brightness":120}"#))
 
-    // Although a route takes the same messages, each event counts once. The lamp has the brightness,
-    // and stays off.
+    // Although a route takes the same messages, each event counts once. The lamp has the
+    // brightness, and stays off.
     witness.publish("zigbee2mqtt/desk_lamp", #"{"state":"OFF","brightness":120}"#)
     #expect(
       witness.waitFor { messages in

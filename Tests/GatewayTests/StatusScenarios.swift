@@ -12,8 +12,8 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// `settle status` where everything is well, and in broken situations: each has its red line and the
-/// right advice.
+/// `settle status` where everything is well, and in broken situations: each has its red line and
+/// the right advice.
 @Suite(.blocking) struct StatusScenarios {
   /// A run of `settle status`: its report, and its exit code.
   private struct Run {

@@ -32,8 +32,8 @@ import Testing
     func next(_ room: Int) -> ResponsePiece { pieces.isEmpty ? .wait : pieces.removeFirst() }
   }
 
-  /// Sends `request`, and runs the loop until `condition` holds, or the client has an answer if there is none,
-  /// or a minute has passed.
+  /// Sends `request`, and runs the loop until `condition` holds, or the client has an answer if
+  /// there is none, or a minute has passed.
   private func talk(
     _ request: String,
     closes: Bool = false,

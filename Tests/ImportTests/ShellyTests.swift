@@ -11,8 +11,9 @@ import Values
 
 /// Import of what Shelly devices reply when they are asked.
 ///
-/// The fixture has the members of announcements that devices made, and of `shelly_plus_rgbw_pm.json`
-/// of ha-shellies-discovery-gen2; models are those of aioshelly's `const.py`.
+/// The fixture has the members of announcements that devices made, and of
+/// `shelly_plus_rgbw_pm.json` of ha-shellies-discovery-gen2; models are those of aioshelly's
+/// `const.py`.
 struct ShellyTests {
   private static func device(_ id: String) throws -> Device {
     let file = try #require(try Fixture.plan(Fixture.messages("shelly.txt")).files.first)

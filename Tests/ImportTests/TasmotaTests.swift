@@ -11,8 +11,8 @@ import Values
 
 /// Import of Tasmota's own discovery.
 ///
-/// The fixture has the members that `TasDiscoverMessage` of Tasmota's `xdrv_12_discovery.ino` writes;
-/// the devices are those that hatasmota's `discovery.py` and `light.py` tell apart.
+/// The fixture has the members that `TasDiscoverMessage` of Tasmota's `xdrv_12_discovery.ino`
+/// writes; the devices are those that hatasmota's `discovery.py` and `light.py` tell apart.
 struct TasmotaTests {
   private static func device(_ id: String) throws -> Device {
     let file = try #require(try Fixture.plan(Fixture.messages("tasmota.txt")).files.first)

@@ -15,11 +15,12 @@ import Values
 ///
 /// - `openbeken.txt`: `src/httpserver/hass.c` and `src/cmnds/cmd_enums.c` of OpenBK7231T_App
 /// - `openmqttgateway.txt`: `main/ZmqttDiscovery.cpp` of OpenMQTTGateway
-/// - `zwave-js-ui.txt`: `api/hass/DiscoveryGenerator.ts` and `api/hass/configurations.ts` of zwave-js-ui
+/// - `zwave-js-ui.txt`: `api/hass/DiscoveryGenerator.ts` and `api/hass/configurations.ts` of
+///   zwave-js-ui
 /// - `ems-esp.txt`: `src/core/mqtt.cpp` of EMS-ESP32
-/// - `template-lights.txt`: lights with the schema `template`, with the templates of the OXRS firmware
-///   for LED strips, of the scripts ha-shellies-discovery-gen2 and ha-shellies-discovery, and of two
-///   bridges
+/// - `template-lights.txt`: lights with the schema `template`, with the templates of the OXRS
+///   firmware for LED strips, of the scripts ha-shellies-discovery-gen2 and ha-shellies-discovery,
+///   and of two bridges
 struct UpstreamTests {
   private static func file(_ name: String) throws -> String {
     try #require(try Fixture.plan(Fixture.messages(name)).files.first).text
@@ -212,8 +213,8 @@ struct UpstreamTests {
 
 /// Imported devices of these programs that are driven, and that are changed by hand.
 @Suite(.blocking) struct UpstreamScenarios {
-  /// A change through Settle, the message that it becomes, and then a change by hand with what Settle
-  /// shows of it.
+  /// A change through Settle, the message that it becomes, and then a change by hand with what
+  /// Settle shows of it.
   private struct Drive {
     var key: String
     var value: String

@@ -6,8 +6,8 @@ import LastOut
 import LastOutTesting
 import Testing
 
-/// A seeded walk of a plan, driven as the gateway drives it, against a disk that fails, is slow, and
-/// may have written what it reports as failed.
+/// A seeded walk of a plan, driven as the gateway drives it, against a disk that fails, is slow,
+/// and may have written what it reports as failed.
 private struct Walk {
   /// The values of one key that have not ended, as the gateway knows them.
   private struct Row: Equatable {

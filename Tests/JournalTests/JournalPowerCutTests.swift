@@ -8,8 +8,8 @@ import LastOut
 import LastOutTesting
 import Testing
 
-/// The power fails, again and again, at any moment: nothing that was durable is lost, and nothing is
-/// called damage.
+/// The power fails, again and again, at any moment: nothing that was durable is lost, and nothing
+/// is called damage.
 @Suite(.serialized)
 struct JournalPowerCutTests {
   private let folder: Folder
@@ -52,8 +52,8 @@ struct JournalPowerCutTests {
     try session.close()
   }
 
-  /// Runs a process that writes a journal, cuts its file operations short at a random point, and starts
-  /// the next run with the remains.
+  /// Runs a process that writes a journal, cuts its file operations short at a random point, and
+  /// starts the next run with the remains.
   @Test(arguments: 1...PowerCutChain.count)
   func `a chain of power cuts loses nothing and is never called damage`(seed: Int) throws {
     var chain = try PowerCutChain(seed: seed)

@@ -10,7 +10,8 @@ func ms(_ milliseconds: Int) -> Moment {
   Moment.zero.advanced(by: .milliseconds(milliseconds))
 }
 
-/// A plan with keys and values as text: commits 100 ms apart, removals after 1 s, retries from 500 ms.
+/// A plan with keys and values as text: commits 100 ms apart, removals after 1 s, retries from 500
+/// ms.
 @dynamicMemberLookup
 struct PlanUnderTest {
   /// A value that the owner keeps.

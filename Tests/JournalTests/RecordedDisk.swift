@@ -6,8 +6,8 @@ import LastOutTesting
 /// A folder on a disk, built from the record of a `WriteRecorder`: the durable content, and the
 /// possible remains of the rest after a power cut.
 ///
-/// Each 512-byte sector of a write that was not synced survives or is lost on its own. Names survive
-/// in order: a cut loses the last of those that the folder's sync has not made durable.
+/// Each 512-byte sector of a write that was not synced survives or is lost on its own. Names
+/// survive in order: a cut loses the last of those that the folder's sync has not made durable.
 struct RecordedDisk {
   /// Number of a file, whatever its name.
   private typealias FileNumber = Int

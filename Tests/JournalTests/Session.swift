@@ -253,8 +253,8 @@ enum Bytes {
     return result
   }
 
-  /// Whether a file holds exactly these bytes: an expectation of equality would print the difference
-  /// of two long arrays, which takes minutes.
+  /// Whether a file holds exactly these bytes: an expectation of equality would print the
+  /// difference of two long arrays, which takes minutes.
   static func hold(_ bytes: [UInt8], at path: String) -> Bool { read(path) == bytes }
 
   static func write(_ bytes: [UInt8], to path: String, at offset: Int = 0) throws {

@@ -79,8 +79,8 @@ final class CrashLoad {
     unreported.append((sequence, key, number))
   }
 
-  /// Sends the newest value of a key and has it acknowledged, unless a crash could send an older one
-  /// after it.
+  /// Sends the newest value of a key and has it acknowledged, unless a crash could send an older
+  /// one after it.
   private func finish(_ key: String, at now: Moment) {
     let place = journal.number(of: key)
     guard let value = newest[key], !journal.holdsOlder(place, than: value.sequence, at: now)

@@ -9,8 +9,9 @@ import Operations
 /// Writes a journal in a process of its own, which a test kills, or to measure it.
 ///
 /// `crash PATH LOG BASE` accepts and sends values as fast as commits allow until it is killed; each
-/// line of LOG is a fact: `a KEY N` is about to be accepted, `d KEY N` was reported durable, `f KEY N`
-/// is about to be sent and acknowledged. `measure PATH SECONDS RATE` prints what RATE changes a second write.
+/// line of LOG is a fact: `a KEY N` is about to be accepted, `d KEY N` was reported durable,
+/// `f KEY N` is about to be sent and acknowledged. `measure PATH SECONDS RATE` prints what RATE
+/// changes a second write.
 @main
 struct JournalWorker {
   static func main() throws {

@@ -5,8 +5,8 @@ import LastOut
 
 /// Series of changes from other libraries' tests, with the expected runs of the queue.
 ///
-/// Changes are written `time:value`, in milliseconds, with `@delay` for a delay of their own; `cancel`
-/// and `flush` stand for themselves, and a flush also for the end of a sequence.
+/// Changes are written `time:value`, in milliseconds, with `@delay` for a delay of their own;
+/// `cancel` and `flush` stand for themselves, and a flush also for the end of a sequence.
 struct Precedent: Sendable {
   /// Whether the other library does the same.
   enum Verdict: Sendable {

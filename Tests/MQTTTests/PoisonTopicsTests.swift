@@ -15,7 +15,8 @@ import Testing
 
     mutating func pass(_ seconds: Int) { now = now.advanced(by: .seconds(seconds)) }
 
-    /// The peer drops the connection; returns the topic that is quarantined, and for how many seconds.
+    /// The peer drops the connection; returns the topic that is quarantined, and for how many
+    /// seconds.
     mutating func drop(_ topics: String..., payload: String = "x", wasGood: Bool = true) -> String?
     {
       let quarantined = self.topics.connectionDropped(

@@ -157,7 +157,8 @@ import Testing
     // Under 3.1.1 the client does not know the limit.
     let harness = try Harness(.local(broker, version: .v311))
     #expect(harness.connect())
-    // Others are in flight before and behind it at the first loss, so that it is not suspected alone.
+    // Others are in flight before and behind it at the first loss, so that it is not suspected
+    // alone.
     broker.pause()
     for number in 0..<5 { harness.set("key/\(number)", "x") }
     harness.set("poison", String(repeating: "x", count: 5000))
@@ -261,8 +262,8 @@ import Testing
           #expect(harness.run { harness.client.state == .idle })
         }
       }
-      // The runtime's own threads open descriptors and touch memory at any time, so a leak is told by
-      // its size: each of the reconnects would add to both.
+      // The runtime's own threads open descriptors and touch memory at any time, so a leak is told
+      // by its size: each of the reconnects would add to both.
       reconnect(50)
       let descriptors = ownDescriptors()
       let growth = (0..<4).map { _ in

@@ -5,12 +5,12 @@ import LastOutTesting
 
 /// A radio mesh between an adapter and lamps, on virtual time.
 ///
-/// All frames share one channel, which carries one frame at a time. A command crosses the mesh hop by
-/// hop; the lamp acknowledges it and, after it has acted, reports its state the same way. It knows
-/// nothing of lanes: it is the judge of what a lane does.
+/// All frames share one channel, which carries one frame at a time. A command crosses the mesh hop
+/// by hop; the lamp acknowledges it and, after it has acted, reports its state the same way. It
+/// knows nothing of lanes: it is the judge of what a lane does.
 ///
-/// The adapter works on so many commands of one lamp at a time as ``MeshParameters/perLamp`` says, and
-/// a lamp on so many of its reports, so with one of each no value overtakes another.
+/// The adapter works on so many commands of one lamp at a time as ``MeshParameters/perLamp`` says,
+/// and a lamp on so many of its reports, so with one of each no value overtakes another.
 package struct Mesh {
   /// What happened in the mesh.
   package enum Event: Sendable {
@@ -82,8 +82,8 @@ package struct Mesh {
     generator = SeededGenerator(seed: seed)
   }
 
-  /// Makes a lamp one that sleeps: it reports itself every so many milliseconds, and listens only for
-  /// a while after that.
+  /// Makes a lamp one that sleeps: it reports itself every so many milliseconds, and listens only
+  /// for a while after that.
   package mutating func sleep(_ lamp: Int, period: Double) {
     periods[lamp] = period
     plan(.lampWakes(lamp: lamp), at: period * (1 + part()))

@@ -5,22 +5,22 @@
 ///
 /// The values of ``fast``, ``slow`` and ``lossy`` are assumptions within what these sources say:
 ///
-/// - IEEE 802.15.4-2020 at 2.4 GHz: 250 kbit/s, so 32 us a byte; 127 bytes a frame at most; a random
-///   backoff of 0 to 7 x 320 us before the first try; an acknowledgement of 11 bytes; 3 retries. A
-///   command of about 70 bytes keeps the channel for 2.3 ms, with backoff, turnaround and
-///   acknowledgement for 4 to 5 ms. Routers add their own time.
-/// - Zigbee specification R22: acknowledgements from end to end that are waited for about 1.6 s, and
-///   up to 3 retries of the whole way.
+/// - IEEE 802.15.4-2020 at 2.4 GHz: 250 kbit/s, so 32 us a byte; 127 bytes a frame at most; a
+///   random backoff of 0 to 7 x 320 us before the first try; an acknowledgement of 11 bytes; 3
+///   retries. A command of about 70 bytes keeps the channel for 2.3 ms, with backoff, turnaround
+///   and acknowledgement for 4 to 5 ms. Routers add their own time.
+/// - Zigbee specification R22: acknowledgements from end to end that are waited for about 1.6 s,
+///   and up to 3 retries of the whole way.
 /// - Silicon Labs AN1138, "Zigbee Mesh Network Performance": round trips of some ten milliseconds a
 ///   hop, below 200 ms in all for usual networks.
-/// - zigpy-znp issue 42: adapters take 16 messages at a time and say `BUFFER_FULL` to more; 30 lights
-///   once a second pass without an error in a good network.
-/// - zigbee-herdsman issue 450: "requests to the same device will never be send simultaneously", so a
-///   newer value does not overtake an older one that is sent again. zigpy pull request 1630 lets two
-///   at a time pass, so there it can.
-/// - Zigbee specification R22, broadcasts: every router that hears one for the first time sends it once
-///   after up to 64 ms, and again, three times in all and half a second apart, while it has not heard
-///   all routers around it do the same.
+/// - zigpy-znp issue 42: adapters take 16 messages at a time and say `BUFFER_FULL` to more; 30
+///   lights once a second pass without an error in a good network.
+/// - zigbee-herdsman issue 450: "requests to the same device will never be send simultaneously", so
+///   a newer value does not overtake an older one that is sent again. zigpy pull request 1630 lets
+///   two at a time pass, so there it can.
+/// - Zigbee specification R22, broadcasts: every router that hears one for the first time sends it
+///   once after up to 64 ms, and again, three times in all and half a second apart, while it has
+///   not heard all routers around it do the same.
 /// - zha issue 422: 17 commands at once fail, 4 at a time with pauses pass.
 package struct MeshParameters: Sendable {
   package var name: String
@@ -39,8 +39,8 @@ package struct MeshParameters: Sendable {
   package var messageTries = 3
   /// How long a sender waits before it sends a message again.
   package var patience = 1600.0
-  /// How long a router waits at most before it passes a broadcast on, how often it sends it at most,
-  /// and how long it waits for others to do the same.
+  /// How long a router waits at most before it passes a broadcast on, how often it sends it at
+  /// most, and how long it waits for others to do the same.
   package var relayDelay = 64.0
   package var broadcastTries = 3
   package var broadcastPatience = 500.0
@@ -86,8 +86,8 @@ package struct MeshParameters: Sendable {
 
   package static let all = [fast, slow, lossy]
 
-  /// This mesh with an adapter that works on two commands for a lamp at a time, so that the newer one
-  /// may arrive first.
+  /// This mesh with an adapter that works on two commands for a lamp at a time, so that the newer
+  /// one may arrive first.
   package var withOvertaking: MeshParameters {
     var mesh = self
     mesh.perLamp = 2

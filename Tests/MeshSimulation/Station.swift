@@ -9,8 +9,8 @@ import Values
 
 /// The gateway's command machine, a ``Mesh`` behind it, and the clock of both.
 ///
-/// Each device has one property, so that the number of a device is that of its key. A value is a whole
-/// number of the caller's choice.
+/// Each device has one property, so that the number of a device is that of its key. A value is a
+/// whole number of the caller's choice.
 struct Station: ~Copyable {
   /// The name of the lane that devices share.
   static let lane = "mesh"

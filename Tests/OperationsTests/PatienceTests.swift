@@ -74,7 +74,8 @@ import Testing
       let process = try SpawnedProcess(arguments: ["/bin/sh", "-c", "while :; do :; done"])
       defer {
         process.signal(SIGKILL)
-        // The runner of exit tests does not get past a process that has ended and nobody waited for.
+        // The runner of exit tests does not get past a process that has ended and nobody waited
+        // for.
         process.wait(milliseconds: -1)
       }
       Patience.follow(process.processID)

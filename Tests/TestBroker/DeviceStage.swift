@@ -42,7 +42,8 @@ package final class DeviceStage {
   /// The device goes on, and takes no command any more.
   package func deafen(_ name: String) { actors[name]?.isDeaf = true }
 
-  /// Lets the devices live until what was heard satisfies `condition`; `false` if it does not in time.
+  /// Lets the devices live until what was heard satisfies `condition`; `false` if it does not in
+  /// time.
   package func waitFor(
     within limit: Duration = .patience,
     _ condition: ([RecordingSubscriber.Message]) -> Bool

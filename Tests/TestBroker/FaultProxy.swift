@@ -27,7 +27,8 @@ package final class FaultProxy: Sendable {
     ///
     /// With the number to drop from now on, over all connections.
     package var lostPackets: [UInt8: Int] = [:]
-    /// Topics to which the client publishes with QoS 1, and how many of the acknowledgements to drop.
+    /// Topics to which the client publishes with QoS 1, and how many of the acknowledgements to
+    /// drop.
     package var lostAcknowledgements: [String: Int] = [:]
     package init() {}
   }

@@ -4,7 +4,8 @@
 import Glibc
 import LastOut
 
-/// One connection through a ``FaultProxy``: a client's socket, the broker's, and the data in between.
+/// One connection through a ``FaultProxy``: a client's socket, the broker's, and the data in
+/// between.
 final class ProxyPair {
   /// Delayed bytes; empty for the end of the stream.
   private struct Chunk {

@@ -9,8 +9,8 @@ import Synchronization
 
 /// A plain client beside the one under test: records what it receives, publishes and waits.
 ///
-/// Has its own thread and its own use of libmosquitto, so that it shows independently what the broker sends.
-/// Reconnects by itself. All methods may be called from any thread.
+/// Has its own thread and its own use of libmosquitto, so that it shows independently what the
+/// broker sends. Reconnects by itself. All methods may be called from any thread.
 package final class RecordingSubscriber: Sendable {
   /// One message, in order of arrival.
   package struct Message: Hashable, Sendable {

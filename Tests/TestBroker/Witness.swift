@@ -41,8 +41,8 @@ import Operations
     unsafe pthread_cond_init(changed, &attributes)
     unsafe mosquitto_int_option(handle, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5)
     unsafe mosquitto_int_option(handle, MOSQ_OPT_TCP_NODELAY, 1)
-    // mosquitto 2.0.11 sends more messages of QoS 2 at once than the default of 20 permits, when one
-    // ends while others wait; the library would then close the connection.
+    // mosquitto 2.0.11 sends more messages of QoS 2 at once than the default of 20 permits, when
+    // one ends while others wait; the library would then close the connection.
     unsafe mosquitto_int_option(handle, MOSQ_OPT_RECEIVE_MAXIMUM, 65_535)
     unsafe mosquitto_threaded_set(handle, true)
     unsafe mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())

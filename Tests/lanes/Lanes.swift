@@ -7,8 +7,8 @@ import MeshSimulation
 /// Compares lanes in simulated meshes, and prints tables in Markdown.
 ///
 /// `lanes` plays the three meshes, `lanes vary` also each of them with its assumptions halved and
-/// doubled. `lanes groups` plays them as changes of groups. `lanes plot` writes the pictures of docs/lanes.md, and `lanes evening` plays an evening in
-/// a house.
+/// doubled. `lanes groups` plays them as changes of groups. `lanes plot` writes the pictures of
+/// docs/lanes.md, and `lanes evening` plays an evening in a house.
 @main struct Lanes {
   private static let scenes = 40
 

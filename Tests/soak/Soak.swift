@@ -8,11 +8,11 @@ import Synchronization
 
 /// Runs the simulation until stopped, for one seed, or for a number of seeds.
 ///
-/// `soak` runs forever, `soak SEED` replays one seed and prints all its events, `soak FIRST COUNT` runs
-/// COUNT seeds; `cluster` before the numbers runs several gateways as one, `household` the lives in
-/// households alone, which must hold the clauses that follow it, or `all`. A violated rule is reported
-/// with the seed and the last events; the exit status is then 1. A trap in the machine also reports
-/// its seed before it ends the process.
+/// `soak` runs forever, `soak SEED` replays one seed and prints all its events, `soak FIRST COUNT`
+/// runs COUNT seeds; `cluster` before the numbers runs several gateways as one, `household` the
+/// lives in households alone, which must hold the clauses that follow it, or `all`. A violated rule
+/// is reported with the seed and the last events; the exit status is then 1. A trap in the machine
+/// also reports its seed before it ends the process.
 @main struct Soak {
   /// The number of steps of one run, before it becomes idle.
   static let steps = 1000

@@ -7,8 +7,8 @@ import Values
 /// Whether several values would all find room, if they were accepted one after the other.
 ///
 /// It repeats what accepting does to the number of waiting values: a newer value replaces an older
-/// one of its key, an urgent value ends those of other keys, and of keys that exclude each other only
-/// the newer keeps its value.
+/// one of its key, an urgent value ends those of other keys, and of keys that exclude each other
+/// only the newer keeps its value.
 struct AdmissionPlan {
   /// What waits of one key.
   struct Waiting {

@@ -7,8 +7,8 @@ package import Values
 
 /// Which keys a person has changed lately: automation must leave them alone for a time.
 ///
-/// It has at most one entry for each key with a ``HoldRule``, which needs no timer: one that has ended
-/// counts as absent. Entries are not stored, so a restart ends them.
+/// It has at most one entry for each key with a ``HoldRule``, which needs no timer: one that has
+/// ended counts as absent. Entries are not stored, so a restart ends them.
 package struct HandHolds {
   /// A person's hold of one key.
   private struct Hold {

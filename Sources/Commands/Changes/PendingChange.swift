@@ -18,7 +18,7 @@ struct PendingChange: Sendable {
   var members: [JSONValue.Member]?
   /// Whether an earlier process accepted it.
   var isReplayed = false
-  /// Whether it contradicts another value of its change, and is sent in that one's message or not at
-  /// all.
+  /// Whether it contradicts another value of its change, and is sent in that one's message or not
+  /// at all.
   var rides = false
 }

@@ -10,7 +10,8 @@ import Values
 ///
 /// A command is in flight until the broker has acknowledged it and, where the property confirms
 /// commands, until the device shows or accepts its value. Meanwhile, and for as long as the device
-/// travels, its reports may be interim; any other value means that someone changed it at the device.
+/// travels, its reports may be interim; any other value means that someone changed it at the
+/// device.
 struct Delivery {
   /// What becomes of a command.
   enum Verdict {
@@ -92,7 +93,8 @@ struct Delivery {
     return property.isSameOnWire(actual, value)
   }
 
-  /// Shows the value that a group's members have, or that another process says; nothing is in flight.
+  /// Shows the value that a group's members have, or that another process says; nothing is in
+  /// flight.
   mutating func show(_ value: Value?) {
     actual = value
     reception = value == nil ? .none : .readable
@@ -215,9 +217,9 @@ struct Delivery {
   /// Takes a report of the device: `value`, which is `wire` on the wire.
   ///
   /// `repetition` is the command that waits to be repeated, if one does: the attempt before may
-  /// have reached the device. The verdict is about that one then. `isImplied` states whether a command
-  /// of another key is in flight that implies a value of this one, `movesActualOnly` that the report
-  /// says nothing about what anyone wants, whatever its value.
+  /// have reached the device. The verdict is about that one then. `isImplied` states whether a
+  /// command of another key is in flight that implies a value of this one, `movesActualOnly` that
+  /// the report says nothing about what anyone wants, whatever its value.
   mutating func report(
     _ value: Value,
     _ wire: JSONValue,
@@ -372,8 +374,8 @@ struct Delivery {
   /// Continues with another definition of the property: forgets the values that it does not have,
   /// and all of a removed one.
   ///
-  /// A command in flight ends if its value is one of them, or if no device confirms it any more. The
-  /// time of a key that does not travel any more ends at once.
+  /// A command in flight ends if its value is one of them, or if no device confirms it any more.
+  /// The time of a key that does not travel any more ends at once.
   mutating func adopt(_ entry: Registry.Entry, confirms: Bool, travels: Bool) -> Verdict {
     if let value = actual, entry.isRetired || !entry.definition.property.canReport(value) {
       actual = nil

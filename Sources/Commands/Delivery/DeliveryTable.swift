@@ -9,8 +9,8 @@ import Values
 /// The deliveries of all keys, with what they share: publishes, deadlines, and whether a device
 /// responds.
 ///
-/// It decides when a key is at rest, when the confirmation of a command is overdue, and what follows:
-/// another attempt, unless something newer waits or the device has not responded before.
+/// It decides when a key is at rest, when the confirmation of a command is overdue, and what
+/// follows: another attempt, unless something newer waits or the device has not responded before.
 struct DeliveryTable {
   private var deliveries: LazyArray<Delivery>
   private var publishes = PublishTable()

@@ -9,8 +9,8 @@ import Values
 /// meanwhile without anyone touching it, and the value that it will have.
 ///
 /// Devices repeat what was asked of them, then report their way. So a confirmation does not end the
-/// time of a key that travels, which is one that ``InFlightCommand/restTime`` is given for: a number
-/// or a color. That of any other key ends with the first report that is not interim.
+/// time of a key that travels, which is one that ``InFlightCommand/restTime`` is given for: a
+/// number or a color. That of any other key ends with the first report that is not interim.
 struct Travel {
   /// The longest time until a key is at rest, from the sending of its last command.
   static let limit = Duration.seconds(300)
@@ -92,8 +92,8 @@ struct Travel {
     progress(at: now)
   }
 
-  /// The value of the last command was acknowledged, by the device if it `isConfirmed`: what happens
-  /// to it will be reported, and the time begins with that.
+  /// The value of the last command was acknowledged, by the device if it `isConfirmed`: what
+  /// happens to it will be reported, and the time begins with that.
   mutating func accept(_ value: Value, isConfirmed: Bool) {
     target = value
     isTargetNewest = isConfirmed
@@ -101,7 +101,8 @@ struct Travel {
     endsAt = nil
   }
 
-  /// Ends the time at once, although the device may still move: the next report says where it stands.
+  /// Ends the time at once, although the device may still move: the next report says where it
+  /// stands.
   mutating func stop() {
     if let target = target.take() { pass(target) }
     isStopped = true
@@ -195,7 +196,8 @@ struct Travel {
 }
 
 extension Value {
-  /// How far two numbers or two colors are apart, in units that mean nothing; `nil` for other values.
+  /// How far two numbers or two colors are apart, in units that mean nothing; `nil` for other
+  /// values.
   fileprivate func distance(to other: Value) -> Double? {
     if case .number(let one) = self, case .number(let two) = other { return (one - two).magnitude }
     guard case .color(let one) = self, case .color(let two) = other else { return nil }

@@ -94,8 +94,8 @@ extension CommandDispatcher {
     emit(.superseded, of: command, reason: reason, for: key, at: now)
   }
 
-  /// Ends the value of `key` that waits for quiet and the command that waits to be sent; `false` when
-  /// there were none.
+  /// Ends the value of `key` that waits for quiet and the command that waits to be sent; `false`
+  /// when there were none.
   mutating func endWaiting(
     _ key: KeyIndex,
     as phase: Phase,
@@ -166,8 +166,8 @@ extension CommandDispatcher {
     return !command.isRepeated && !command.isUrgent && deviceHas(command.value, key)
   }
 
-  /// Sends the command of `lead`, in one message with those that merge with it, or with those of its
-  /// group.
+  /// Sends the command of `lead`, in one message with those that merge with it, or with those of
+  /// its group.
   private mutating func send(_ lead: KeyIndex, at now: Moment) -> CommandPublish {
     let group = GroupMessage.led(by: lead, in: &self, at: now)
     let keys = group?.keys ?? gather(lead, at: now)
@@ -206,7 +206,8 @@ extension CommandDispatcher {
     for other in relations[key].ends { sendQueue.outdate(other) }
   }
 
-  /// An urgent command that would have ended the one of `key`, which has left, is not repeated after it.
+  /// An urgent command that would have ended the one of `key`, which has left, is not repeated
+  /// after it.
   private mutating func overtake(by key: KeyIndex) {
     for other in relations[key].ahead where deliveries[other].inFlight?.command.isUrgent == true {
       deliveries.update(other) { $0.overtake() }
@@ -369,7 +370,8 @@ extension CommandDispatcher {
     }
   }
 
-  /// Ends those of several actions that may not be sent any more: all, if the property is no action.
+  /// Ends those of several actions that may not be sent any more: all, if the property is no
+  /// action.
   private mutating func endForeignActions(
     of key: KeyIndex,
     _ entry: Registry.Entry,

@@ -58,7 +58,8 @@ package struct CommandDispatcher: ~Copyable {
 
   // MARK: - Into the queue
 
-  /// Lets an accepted value settle, in place of an older one that waits for quiet or to be repeated.
+  /// Lets an accepted value settle, in place of an older one that waits for quiet or to be
+  /// repeated.
   @inline(__always)
   mutating func enqueue(
     _ change: consuming PendingChange,
@@ -108,8 +109,8 @@ package struct CommandDispatcher: ~Copyable {
     return isClosing ? earliest : Moment.earlier(earliest, sendQueue.nextToken(after: now))
   }
 
-  /// When a command has waited too long to be sent or to be confirmed, or makes room in its lane, or
-  /// a key is at rest.
+  /// When a command has waited too long to be sent or to be confirmed, or makes room in its lane,
+  /// or a key is at rest.
   @inline(__always)
   var nextTimeout: Moment? {
     Moment.earlier(
@@ -118,8 +119,8 @@ package struct CommandDispatcher: ~Copyable {
     )
   }
 
-  /// Ends or repeats one command that has waited too long at `due`, or sets the target of one key that
-  /// is at rest; `false` when there is none.
+  /// Ends or repeats one command that has waited too long at `due`, or sets the target of one key
+  /// that is at rest; `false` when there is none.
   mutating func timeOut(at due: Moment, _ now: Moment) -> Bool {
     if let key = sendQueue.popExpired(at: due) {
       // A key that gets its new definition has another deadline, or none.
@@ -263,8 +264,8 @@ extension CommandDispatcher {
 
   /// Takes a value that a device reported for a property, as found on the wire.
   ///
-  /// - Returns: The value, and whether someone set it at the device; `nil` for what is no value of the
-  ///   property.
+  /// - Returns: The value, and whether someone set it at the device; `nil` for what is no value of
+  ///   the property.
   mutating func reported(
     _ key: KeyIndex,
     _ wire: JSONValue,
@@ -346,8 +347,8 @@ extension CommandDispatcher {
 
   /// The connection to the broker was made or ended.
   ///
-  /// `hasRetained`: the broker sends what it retains of devices until ``retainedCompleted(of:at:)``, or for
-  /// two seconds; what depends on it waits.
+  /// `hasRetained`: the broker sends what it retains of devices until
+  /// ``retainedCompleted(of:at:)``, or for two seconds; what depends on it waits.
   package mutating func connectionChanged(
     isUp: Bool,
     hasRetained: Bool = false,

@@ -29,7 +29,8 @@ package struct PendingStatus: Sendable {
   /// How many commands wait; more than one only of an action.
   package var count = 1
   package var waits: Waiting
-  /// When it is sent, as far as that is known; when it expires, if it waits for a broker or a device.
+  /// When it is sent, as far as that is known; when it expires, if it waits for a broker or a
+  /// device.
   package var due: Moment?
 }
 
@@ -37,8 +38,8 @@ extension PendingStatus {
   /// What waits for those of `keys` that have something waiting.
   ///
   /// Of a value in a lane, ``due`` is when its token comes, if no urgent value goes ahead of it and
-  /// none in its lane is cancelled. Takes time in proportion to the keys and to everything that waits
-  /// in lanes.
+  /// none in its lane is cancelled. Takes time in proportion to the keys and to everything that
+  /// waits in lanes.
   package static func all(
     of keys: [KeyIndex],
     in dispatcher: borrowing CommandDispatcher,

@@ -127,8 +127,8 @@ struct DefinitionReload {
     return next..<end
   }
 
-  /// The entry that a key had before; `nil` unless the key must get its new definition now, which is
-  /// so once for each key.
+  /// The entry that a key had before; `nil` unless the key must get its new definition now, which
+  /// is so once for each key.
   mutating func beginMigration(of key: KeyIndex) -> Registry.Entry? {
     let place = Int(key.rawValue)
     guard case .migrating = phase, place < isMigrated.count, !isMigrated[place] else { return nil }
@@ -137,7 +137,8 @@ struct DefinitionReload {
     return old[key]
   }
 
-  /// Whether sending must wait for the next step, because so many keys have got their new definition.
+  /// Whether sending must wait for the next step, because so many keys have got their new
+  /// definition.
   var isStepFull: Bool { room <= 0 }
 
   /// A step has ended.

@@ -5,8 +5,8 @@ import LastOut
 
 /// Which properties the gateway wants to know the state of, and which device is asked next.
 ///
-/// Of each key it keeps how many of its requests remain: one number, no message. Devices wait
-/// in the queue of their lane, those first of which a step needs the state. A device that was asked is
+/// Of each key it keeps how many of its requests remain: one number, no message. Devices wait in
+/// the queue of their lane, those first of which a step needs the state. A device that was asked is
 /// not asked again until it has reported, or is presumed not to; unless a step needs it.
 struct StateRequests {
   /// The devices that wait for a lane.
@@ -96,8 +96,8 @@ struct StateRequests {
 
   // MARK: - Queues
 
-  /// Lets a device wait for its lane; one that waits already keeps its place, unless a step needs it
-  /// now or its lane is another.
+  /// Lets a device wait for its lane; one that waits already keeps its place, unless a step needs
+  /// it now or its lane is another.
   mutating func enqueue(_ device: Int, lane: Int, isNeeded: Bool) {
     let lane32 = Int32(lane)
     if places[device] == .needed(lane: lane32) { return }

@@ -30,8 +30,9 @@ package struct CommandPublish: Sendable {
 
   /// Composes the message for `commands` of `keys`, which share a topic.
   ///
-  /// Several commands, or one with options, are merged into one JSON object. A message for a group has
-  /// `parts`: its keys, which say how it is built, and the place of a command with the value of each.
+  /// Several commands, or one with options, are merged into one JSON object. A message for a group
+  /// has `parts`: its keys, which say how it is built, and the place of a command with the value of
+  /// each.
   init(
     _ commands: [Command],
     of keys: [KeyIndex],
@@ -101,8 +102,9 @@ extension CommandPublish {
   /// The messages that `values` would be sent in if they settled now, with pending values that are
   /// merged with them; nothing changes.
   ///
-  /// A value that the device has is left out of a message that is sent for another one. The values of
-  /// a group's key are those of its members, which `allows` says may have them, or one message for all.
+  /// A value that the device has is left out of a message that is sent for another one. The values
+  /// of a group's key are those of its members, which `allows` says may have them, or one message
+  /// for all.
   package static func previews(
     of values: [(key: KeyIndex, value: Value)],
     options members: [JSONValue.Member]? = nil,

@@ -5,8 +5,8 @@ import LastOut
 
 /// Which changes of groups have been decided on: each is sent in one message, or one by one.
 ///
-/// The first of a change's commands whose turn it is decides for all of them, so the others, which are
-/// many in a large group, are not looked at again.
+/// The first of a change's commands whose turn it is decides for all of them, so the others, which
+/// are many in a large group, are not looked at again.
 struct GroupDecisions {
   /// The newest change of each group's key that was decided on; changes are sent in order.
   private var newest: [KeyIndex: UInt64] = [:]

@@ -9,8 +9,8 @@ import Values
 ///
 /// Members keep their own commands; the message is another way to send those of one change of the
 /// group together. It is used where it can do no harm: the device of every member is about to get
-/// this value anyway, or has it. A member that was given another value, or whose command must not be
-/// sent, would get an older value after a newer one, so the commands are sent one by one then.
+/// this value anyway, or has it. A member that was given another value, or whose command must not
+/// be sent, would get an older value after a newer one, so the commands are sent one by one then.
 struct GroupMessage {
   /// How a member stands to a change of its group.
   private enum Standing {
@@ -132,7 +132,8 @@ struct GroupMessage {
     keys += members
   }
 
-  /// Adds the commands of one change, that of `lead` first; `false` if they must be sent one by one.
+  /// Adds the commands of one change, that of `lead` first; `false` if they must be sent one by
+  /// one.
   private mutating func add(
     _ change: Change,
     _ lead: KeyIndex? = nil,
@@ -157,8 +158,8 @@ struct GroupMessage {
     return true
   }
 
-  /// Adds the commands of another property of the group, if all members wait to get one value of it;
-  /// those that wait for quiet become ready.
+  /// Adds the commands of another property of the group, if all members wait to get one value of
+  /// it; those that wait for quiet become ready.
   private mutating func merge(
     _ group: KeyIndex,
     ofMember place: Int,

@@ -5,8 +5,8 @@ import LastOut
 
 /// The commands in flight that take up room in the window of their lane, one message each.
 ///
-/// A message is known by the key that it was sent for. It takes up room until its command ends or is
-/// presumed to have ended, and is remembered until its command ends, because a late confirmation
+/// A message is known by the key that it was sent for. It takes up room until its command ends or
+/// is presumed to have ended, and is remembered until its command ends, because a late confirmation
 /// tells most about the mesh. A message for a group is known by the group's key, and ends with the
 /// last command that it carries.
 struct LaneFlights {
@@ -110,7 +110,8 @@ struct LaneFlights {
   }
 }
 
-/// Which commands share a message, known by the key of their group: it has ended when they all have.
+/// Which commands share a message, known by the key of their group: it has ended when they all
+/// have.
 struct SharedFlights {
   /// The group of each key whose command is in flight in such a message.
   private var groups: [KeyIndex: KeyIndex] = [:]
@@ -126,8 +127,8 @@ struct SharedFlights {
 
   /// The command of `key` ended.
   ///
-  /// - Returns: What its message is known by, which is `key` for one that is not shared; `nil` while
-  ///   other commands of the message are in flight.
+  /// - Returns: What its message is known by, which is `key` for one that is not shared; `nil`
+  ///   while other commands of the message are in flight.
   mutating func end(_ key: KeyIndex) -> KeyIndex? {
     guard !groups.isEmpty, let group = groups.removeValue(forKey: key) else { return key }
     members[group]?.remove(key)

@@ -7,9 +7,9 @@ import LastOut
 /// The lanes: each limits how fast commands are sent to one mesh or bus, and how many are in flight
 /// there, and keeps their order.
 ///
-/// In a lane urgent keys go first, without waiting for room, then device by device in turn. A key is in its lane at most once
-/// and leaves it at once when it has nothing to send any more, so a token is never kept for
-/// something that is gone. All operations take constant time.
+/// In a lane urgent keys go first, without waiting for room, then device by device in turn. A key
+/// is in its lane at most once and leaves it at once when it has nothing to send any more, so a
+/// token is never kept for something that is gone. All operations take constant time.
 ///
 /// In the lane without a limit many keys that settle at one instant do not hold up the ones after
 /// them: while more than ``backlog`` wait, every other command is of the device that came last. The
@@ -40,8 +40,8 @@ struct LaneTable {
     case inTurn
   }
 
-  /// How many keys may wait without a limit in their order alone: a few times what is in flight to a
-  /// broker at once.
+  /// How many keys may wait without a limit in their order alone: a few times what is in flight to
+  /// a broker at once.
   static let backlog = 64
 
   var lanes = [Lane()]
@@ -192,8 +192,8 @@ struct LaneTable {
     )
   }
 
-  /// Begins a message to a group: how soon its members confirm it, or how many of them, says nothing
-  /// about the commands of single devices that the window counts.
+  /// Begins a message to a group: how soon its members confirm it, or how many of them, says
+  /// nothing about the commands of single devices that the window counts.
   private mutating func begin(
     _ group: KeyIndex,
     carrying members: [KeyIndex],
@@ -211,8 +211,8 @@ struct LaneTable {
     )
   }
 
-  /// The next command of `key`, an action, does not replace the one before: that keeps its room until
-  /// it is presumed to have ended.
+  /// The next command of `key`, an action, does not replace the one before: that keeps its room
+  /// until it is presumed to have ended.
   mutating func keepRoom(of key: KeyIndex) { flights.detach(key) }
 
   /// The broker has a command that nothing can confirm.
@@ -326,8 +326,8 @@ struct LaneTable {
     }
   }
 
-  /// Moves what waits of a device to its lane, behind what waits there; an urgent key stays until it
-  /// is added again.
+  /// Moves what waits of a device to its lane, behind what waits there; an urgent key stays until
+  /// it is added again.
   mutating func moveDevice(_ device: Int) {
     let (old, new) = (owners[device].lane, lane(ofDevice: device))
     guard old != new else { return }
@@ -342,8 +342,8 @@ struct LaneTable {
 
   // MARK: - Forecast
 
-  /// When each waiting key gets its token, if nothing is added or removed; nothing is said of keys that
-  /// wait for room in the window.
+  /// When each waiting key gets its token, if nothing is added or removed; nothing is said of keys
+  /// that wait for room in the window.
   ///
   /// `companions` names the keys that are sent in the message of another one. Takes time in
   /// proportion to the keys that wait.
@@ -386,7 +386,8 @@ struct LaneTable {
   }
 }
 
-/// What requests for states cost in a lane: a token, and room in the window until they are answered.
+/// What requests for states cost in a lane: a token, and room in the window until they are
+/// answered.
 extension LaneTable {
   /// Whether a request may be sent: no command waits, and one that comes finds room.
   func mayRequest(in lane: Int, at now: Moment) -> Bool {

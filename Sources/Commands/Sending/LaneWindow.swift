@@ -8,9 +8,9 @@ import LastOut
 ///
 /// As many commands fit into a mesh as it confirms during one round trip (Little's law). Both are
 /// measured: the rate of confirmations while the lane has commands waiting, and the shortest round
-/// trip of late, which is one without a queue in the mesh. The window aims at half as many again and
-/// two, so that the mesh always has the next command, and never many. It opens by at most one for
-/// each confirmation.
+/// trip of late, which is one without a queue in the mesh. The window aims at half as many again
+/// and two, so that the mesh always has the next command, and never many. It opens by at most one
+/// for each confirmation.
 ///
 /// A mesh that drops commands shows it only by silence, some seconds later. Two devices that do not
 /// confirm, close to each other, halve the window, and it opens no further than three quarters of
@@ -142,7 +142,8 @@ struct LaneWindow {
     if target > size {
       size = min(target, size + 1, ceiling)
     } else if size > Double(limits.start) {
-      // Where confirmations come unevenly, their rate is a poor guide to a window smaller than this.
+      // Where confirmations come unevenly, their rate is a poor guide to a window smaller than
+      // this.
       size = max(target, size - 0.5, Double(limits.start))
     }
     size = min(max(size, Double(limits.min)), Double(limits.max))

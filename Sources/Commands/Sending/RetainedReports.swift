@@ -6,8 +6,8 @@ import LastOut
 /// What is not known yet of devices: on a new connection the broker sends what it retains of their
 /// availability and states, and a device that was away reports again.
 ///
-/// Until then what was known before may be wrong: whether a device is online, and what it has. A cluster
-/// has a connection for some of the devices each.
+/// Until then what was known before may be wrong: whether a device is online, and what it has. A
+/// cluster has a connection for some of the devices each.
 struct RetainedReports {
   /// How long the broker may take.
   static let patience = Duration.seconds(2)
@@ -22,8 +22,8 @@ struct RetainedReports {
   private var sources: [Int: Set<Int>] = [:]
   /// The keys that were reported since.
   private var keys: Set<KeyIndex> = []
-  /// The keys that may have changed since they were reported: their devices were offline, or were told
-  /// to stop or move.
+  /// The keys that may have changed since they were reported: their devices were offline, or were
+  /// told to stop or move.
   private var outdated: Set<KeyIndex> = []
 
   /// Whether some may be missing.

@@ -28,8 +28,8 @@ extension SendQueue {
 
   /// When everything in a lane gets its token if nothing changes; empty without a connection.
   ///
-  /// `companions` names the keys that are sent with another one, if they have commands. Takes time in
-  /// proportion to everything that waits in lanes.
+  /// `companions` names the keys that are sent with another one, if they have commands. Takes time
+  /// in proportion to everything that waits in lanes.
   func sendTimes(
     after now: Moment,
     ignoresLimits: Bool,

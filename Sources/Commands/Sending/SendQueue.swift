@@ -7,8 +7,8 @@ package import LastOut
 /// Commands that have settled and wait to be sent: one per key, and of an action several, in order.
 ///
 /// It decides which key is next, and which command has waited too long. A command waits in the lane
-/// of its device, unless something keeps it out: the broker or the device is offline, or that is not
-/// known yet, the broker has not acknowledged the key's previous command, an older command of a
+/// of its device, unless something keeps it out: the broker or the device is offline, or that is
+/// not known yet, the broker has not acknowledged the key's previous command, an older command of a
 /// related key is to leave first, the key is withheld, or one of these keeps a command out that is
 /// sent with it. While the broker or the device keeps it out its time to live runs.
 package struct SendQueue {
@@ -121,8 +121,8 @@ package struct SendQueue {
     holds[key].awaitsAcknowledgement || holds[key].isWithheld || isBehind(key)
   }
 
-  /// Whether the newest command of `key` must not leave yet: an older one of a related key waits, or
-  /// may have to be sent again.
+  /// Whether the newest command of `key` must not leave yet: an older one of a related key waits,
+  /// or may have to be sent again.
   ///
   /// What is urgent and waits is older than everything that it ends, which would be gone otherwise.
   private func isBehind(_ key: KeyIndex) -> Bool {
@@ -166,8 +166,8 @@ package struct SendQueue {
     for other in relations[key].behind { place(other) }
   }
 
-  /// Whether the command of `key` waits for its device alone, which is offline or asleep, or not known
-  /// to be online.
+  /// Whether the command of `key` waits for its device alone, which is offline or asleep, or not
+  /// known to be online.
   func waitsForDevice(_ key: KeyIndex) -> Bool {
     guard let command = commands[key], !holds[key].blocks(command), !isBehind(key),
       blockedRider(of: key) == nil
@@ -175,8 +175,8 @@ package struct SendQueue {
     return !isDeviceOnline(facts[key].device) || isAsleep(key) || awaitsRetained(key)
   }
 
-  /// Whether a command of `key` waits for what the broker retains of its device: its availability, and,
-  /// for a value of an earlier process, its state too.
+  /// Whether a command of `key` waits for what the broker retains of its device: its availability,
+  /// and, for a value of an earlier process, its state too.
   ///
   /// An urgent value of this process does not.
   func awaitsRetained(_ key: KeyIndex) -> Bool {
@@ -189,8 +189,8 @@ package struct SendQueue {
     return isUnknown && !command.isUrgent
   }
 
-  /// Whether the state of `key` that was reported last says nothing: its device was offline or told to
-  /// stop since, or will be, or the broker may still send one that it retains.
+  /// Whether the state of `key` that was reported last says nothing: its device was offline or told
+  /// to stop since, or will be, or the broker may still send one that it retains.
   func isStale(_ key: KeyIndex) -> Bool {
     facts[key].isReported
       && (retained.isOutdated(key) || isBehind(key)
@@ -203,8 +203,8 @@ package struct SendQueue {
     return !retained.knows(device, sources: registry.availability(ofDevice: device).count)
   }
 
-  /// The keys whose commands, if they have any, are sent in one message with that of `lead`, which is
-  /// among them; in order of definition.
+  /// The keys whose commands, if they have any, are sent in one message with that of `lead`, which
+  /// is among them; in order of definition.
   func companions(of lead: KeyIndex) -> [KeyIndex] {
     let group = relations[lead].mergeGroup
     guard !group.isEmpty else { return [lead] }
@@ -229,8 +229,8 @@ package struct SendQueue {
 
   // MARK: - In and out
 
-  /// Adds a command: an action behind those that wait, anything else in place of an older one, whose
-  /// place in the lane it keeps.
+  /// Adds a command: an action behind those that wait, anything else in place of an older one,
+  /// whose place in the lane it keeps.
   ///
   /// - Returns: Whether it can wait; a momentary command for an offline device cannot.
   mutating func insert(_ command: Command, for key: KeyIndex) -> Bool {
@@ -278,8 +278,8 @@ package struct SendQueue {
     return lanes.next(at: now, ignoresLimits: ignoresLimits)
   }
 
-  /// Removes the commands that are sent in one message, which costs one token; `group` is the key of
-  /// the group that it is for.
+  /// Removes the commands that are sent in one message, which costs one token; `group` is the key
+  /// of the group that it is for.
   ///
   /// Nothing more of these keys is sent until ``acknowledge(_:)``.
   mutating func dequeue(_ keys: [KeyIndex], for group: KeyIndex? = nil, at now: Moment) -> [Command]
@@ -354,7 +354,8 @@ package struct SendQueue {
     placeBehind(key)
   }
 
-  /// Sends nothing of `key` until ``release(_:)``; with `exceptUrgent`, nothing but an urgent value.
+  /// Sends nothing of `key` until ``release(_:)``; with `exceptUrgent`, nothing but an urgent
+  /// value.
   mutating func withhold(_ key: KeyIndex, exceptUrgent: Bool) {
     holds[key].isWithheld = true
     holds[key].exceptsUrgent = exceptUrgent
@@ -426,8 +427,8 @@ package struct SendQueue {
     retained.begin(devices, keys(of: devices), at: now)
   }
 
-  /// The broker has sent what it retains of these devices, `nil` for all: commands that waited for it
-  /// join their lanes in the order of their changes.
+  /// The broker has sent what it retains of these devices, `nil` for all: commands that waited for
+  /// it join their lanes in the order of their changes.
   ///
   /// - Returns: The keys whose commands cannot wait, see ``insert(_:for:)``.
   mutating func retainedCompleted(of devices: [Int]?) -> [KeyIndex] {

@@ -3,8 +3,8 @@
 
 import LastOut
 
-/// The commands of sleeping devices that may be sent, because their device has reported itself since
-/// they wait.
+/// The commands of sleeping devices that may be sent, because their device has reported itself
+/// since they wait.
 ///
 /// A device counts as asleep again as soon as nothing of it waits: what is accepted later waits for
 /// its next report. So does a command that must be repeated.

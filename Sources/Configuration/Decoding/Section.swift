@@ -55,8 +55,8 @@ struct Section {
 
   /// The section at `key`, with a layer from each layer of this one.
   ///
-  /// A value that is not a mapping ends the layers. Returns `nil` when the key is absent, and reports
-  /// a mistake when its strongest value is not a mapping.
+  /// A value that is not a mapping ends the layers. Returns `nil` when the key is absent, and
+  /// reports a mistake when its strongest value is not a mapping.
   func nested(_ key: String, _ table: KeyTable) -> Section? {
     let nodes = all(key)
     guard let first = nodes.first else { return nil }

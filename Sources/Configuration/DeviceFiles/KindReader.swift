@@ -167,8 +167,8 @@ struct KindReader {
     return pairs.map(\.key)
   }
 
-  /// Reads what the device reports for the words of a choice: one word, number, true or false each, or
-  /// a list.
+  /// Reads what the device reports for the words of a choice: one word, number, true or false each,
+  /// or a list.
   private func reportedWords(of words: [String]) -> [String: [JSONValue]] {
     guard let node = typed["decode"] else { return [:] }
     guard let pairs = node.pairs else {

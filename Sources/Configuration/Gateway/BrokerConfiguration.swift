@@ -16,7 +16,8 @@ package struct BrokerConfiguration: Hashable, Sendable {
   package var password: String?
   /// Whether to use MQTT 5; otherwise 3.1.1.
   package var usesMQTT5 = true
-  /// Whether a broker that does not speak MQTT 5 is used with 3.1.1: the settings state no protocol.
+  /// Whether a broker that does not speak MQTT 5 is used with 3.1.1: the settings state no
+  /// protocol.
   package var allowsOlderVersion = true
   /// `nil` for one that is derived from host name and base topic.
   package var clientID: String?

@@ -6,8 +6,8 @@ internal import Values
 
 /// Parses a YAML 1.2 file into nodes with positions.
 ///
-/// Aliases are shared, not copied, so an "alias bomb" takes no more memory than its file. Nesting is
-/// limited to ``maximumDepth``. After a syntax error, the top-level entries before it are kept.
+/// Aliases are shared, not copied, so an "alias bomb" takes no more memory than its file. Nesting
+/// is limited to ``maximumDepth``. After a syntax error, the top-level entries before it are kept.
 enum YAMLReader {
   /// The maximum nesting of sequences and mappings.
   static let maximumDepth = 64

@@ -6,8 +6,8 @@ package import Values
 
 /// Decides when keys are quiet and their last commands done, from any source.
 ///
-/// It asks for the state of the keys, and again after every event, so that nothing is missed between
-/// the two: watch the keys first, send ``questions(describing:)``, and pass every reply to
+/// It asks for the state of the keys, and again after every event, so that nothing is missed
+/// between the two: watch the keys first, send ``questions(describing:)``, and pass every reply to
 /// ``receive(_:)``. The keys belong to one device.
 package struct Settling: Sendable {
   /// What is known of one key.

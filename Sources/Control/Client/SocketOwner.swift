@@ -17,8 +17,8 @@ package enum SocketOwner {
 
   /// Finds a group in the text of `/etc/group`.
   ///
-  /// The C library's own look-up needs shared libraries at run time, which a static program does not
-  /// have.
+  /// The C library's own look-up needs shared libraries at run time, which a static program does
+  /// not have.
   package static func name(ofGroup number: UInt32, in text: String) -> String? {
     for line in text.split(separator: "\n") {
       let fields = line.split(separator: ":", omittingEmptySubsequences: false)

@@ -35,8 +35,8 @@ package enum SocketPath {
 
   /// The default paths, in order of preference.
   ///
-  /// The user's folder comes from `XDG_RUNTIME_DIR`. Cron and services do not have that variable, so
-  /// its usual value is among the paths too.
+  /// The user's folder comes from `XDG_RUNTIME_DIR`. Cron and services do not have that variable,
+  /// so its usual value is among the paths too.
   package static func usual(
     environment: (String) -> String? = environment,
     user: UInt32 = currentUser

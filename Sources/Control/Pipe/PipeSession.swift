@@ -8,8 +8,8 @@ internal import JSONParsing
 /// The decisions of a pipe: lines go in, requests to the gateway and results come out.
 ///
 /// Every change gets an `id` and is followed until it is sent or has ended, but only the requested
-/// phases are shown. It keeps one entry per open change: at most one per key, and those whose request
-/// or reply is in flight.
+/// phases are shown. It keeps one entry per open change: at most one per key, and those whose
+/// request or reply is in flight.
 package struct PipeSession {
   /// The outcomes of the lines so far.
   package struct Tally: Hashable, Sendable, CustomStringConvertible {
@@ -32,10 +32,11 @@ package struct PipeSession {
     let isShown: Bool
     /// Whether the line sets a scene, whose keys may have nothing that can confirm.
     let isScene: Bool
-    /// Whether the line sets several properties; it becomes one entry for each when the gateway says
-    /// how many.
+    /// Whether the line sets several properties; it becomes one entry for each when the gateway
+    /// says how many.
     var isSet = false
-    /// The key in its events, which may differ from an alias in the line; `nil` until it is accepted.
+    /// The key in its events, which may differ from an alias in the line; `nil` until it is
+    /// accepted.
     var key: String?
     /// The newest event of the change.
     var last: EventObject?

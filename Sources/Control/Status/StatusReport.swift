@@ -3,8 +3,8 @@
 
 /// The state of a gateway as facts, with what to do about each red line.
 ///
-/// The gateway answers `{"status":true}` with it. Without a gateway, `settle status` fills in what a
-/// gateway would use and what was found.
+/// The gateway answers `{"status":true}` with it. Without a gateway, `settle status` fills in what
+/// a gateway would use and what was found.
 package struct StatusReport: Hashable, Sendable {
   /// The version of the gateway, or of the program where there is none.
   package var version: String
@@ -140,7 +140,8 @@ extension StatusReport {
     package var losses = 0
     /// Events and replies that were dropped, because the broker was away or too slow.
     package var dropped = 0
-    /// The topics that are held back because the broker drops the connection for what was sent there.
+    /// The topics that are held back because the broker drops the connection for what was sent
+    /// there.
     package var quarantined: [Quarantine] = []
 
     package init(name: String, url: String, state: State) {

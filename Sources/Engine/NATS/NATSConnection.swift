@@ -6,9 +6,9 @@ package import Operations
 
 /// A connection to servers of NATS, which connects again by itself.
 ///
-/// libnats has threads of its own: what they report waits in a queue until the event loop handles it.
-/// It belongs to the loop's thread. Nothing waits for a server but connecting for the first time, which
-/// has a thread of its own.
+/// libnats has threads of its own: what they report waits in a queue until the event loop handles
+/// it. It belongs to the loop's thread. Nothing waits for a server but connecting for the first
+/// time, which has a thread of its own.
 package final class NATSConnection {
   /// A message that has arrived.
   package struct Message: Sendable {

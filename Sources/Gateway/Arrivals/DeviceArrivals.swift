@@ -199,7 +199,8 @@ struct DeviceArrivals {
     isLimitLogged = false
   }
 
-  /// The devices of some arrivals, by the templates of today; those without a template are left out.
+  /// The devices of some arrivals, by the templates of today; those without a template are left
+  /// out.
   static func devices(_ arrivals: [Arrival], of sources: [DeviceSource]) -> [DeviceInstance] {
     var templates: [String: TemplateDevices] = [:]
     for source in sources {

@@ -14,8 +14,8 @@ import LastOut
 import MQTT
 import Operations
 
-/// This gateway as a member of a cluster: performs what ``Membership`` decides, on the cluster's engine, the
-/// sessions at the broker, and the core.
+/// This gateway as a member of a cluster: performs what ``Membership`` decides, on the cluster's
+/// engine, the sessions at the broker, and the core.
 final class ClusterMember {
   let context: GatewayContext
   let mqtt: MQTTSurface
@@ -29,7 +29,8 @@ final class ClusterMember {
   let events: PeerEvents
   private(set) var requesters: [UInt64: PeerRequester] = [:]
   private var lastRequester = ClusterMember.lowestNumber
-  /// Requesters of other members have these numbers and higher ones, and lower ones than those over HTTP.
+  /// Requesters of other members have these numbers and higher ones, and lower ones than those over
+  /// HTTP.
   static let lowestNumber: UInt64 = 1 << 62
 
   var membership: Membership
@@ -45,8 +46,8 @@ final class ClusterMember {
   var haveDevicesMoved = false
   /// What the log was told last of the engine.
   private var reportedProblem: String?
-  /// How often in a row a session ends soon before another cluster is suspected, and how often that is
-  /// logged.
+  /// How often in a row a session ends soon before another cluster is suspected, and how often that
+  /// is logged.
   private static let conflictingLives = 4
   private var conflictPace = LogPace()
   private var clockPace = LogPace()

@@ -10,9 +10,9 @@ import Routing
 
 /// What the sessions of partitions subscribe to.
 ///
-/// A session has one filter for everything about a device below the base topic, and one for each topic
-/// on which the device reports itself. With filters for all devices at once the broker would hand
-/// each message to every session.
+/// A session has one filter for everything about a device below the base topic, and one for each
+/// topic on which the device reports itself. With filters for all devices at once the broker would
+/// hand each message to every session.
 struct ClusterSubscriptions: Sendable {
   /// The filters of each partition.
   private var filters: [[Subscription]]

@@ -15,7 +15,8 @@ import Values
 
 /// Requests and changes whose devices other members of a cluster drive.
 extension GatewayHost {
-  /// Passes a request on to the members that drive its devices; `false` if it is for this gateway alone.
+  /// Passes a request on to the members that drive its devices; `false` if it is for this gateway
+  /// alone.
   func passOn(_ request: ControlRequest, for requester: any Requester, at now: Moment) -> Bool {
     guard let cluster, !requester.isPeer else { return false }
     switch request.operation {
@@ -91,8 +92,8 @@ extension GatewayHost {
     cluster.passed.pass(request, to: .owner(partition), for: part, at: now)
   }
 
-  /// Passes values of a scene on that a message has set; its sender gets the events of its own gateway
-  /// alone.
+  /// Passes values of a scene on that a message has set; its sender gets the events of its own
+  /// gateway alone.
   func passOn(
     _ values: [(key: KeyIndex, value: Value)],
     from origin: ChangeOrigin?,
@@ -146,7 +147,8 @@ extension ValueChange {
   }
 }
 
-/// The sender of a change that is passed on: once the owner has accepted a value, it is shown here too.
+/// The sender of a change that is passed on: once the owner has accepted a value, it is shown here
+/// too.
 private final class ShownChange: Requester {
   private let requester: any Requester
   private var value: (json: JSONValue, key: KeyIndex)?

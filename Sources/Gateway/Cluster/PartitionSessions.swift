@@ -11,9 +11,10 @@ import Routing
 
 /// The sessions at the broker of the partitions that this member drives.
 ///
-/// Each has a client id of its own, which is the same on every member. The member that connected last with it has
-/// the session, and what was published meanwhile; the broker ends the connection of the one before. A
-/// connection is made only when ``Membership`` says so, and never made again by itself.
+/// Each has a client id of its own, which is the same on every member. The member that connected
+/// last with it has the session, and what was published meanwhile; the broker ends the connection
+/// of the one before. A connection is made only when ``Membership`` says so, and never made again
+/// by itself.
 final class PartitionSessions {
   /// How many connections are made at the same time.
   private static let connectsAtOnce = 4
@@ -37,8 +38,8 @@ final class PartitionSessions {
   /// Connections that are being closed.
   private var closing: [MQTTClient] = []
   private var queue = Deque<Partition>()
-  /// How often in a row the session of a partition ended soon after it was connected, and when it was
-  /// connected last.
+  /// How often in a row the session of a partition ended soon after it was connected, and when it
+  /// was connected last.
   private var shortLives: [Partition: (count: Int, connectedAt: Moment)] = [:]
   /// Partitions whose session is connected later, because it ended too often.
   private var postponed: [(partition: Partition, until: Moment)] = []
@@ -52,7 +53,8 @@ final class PartitionSessions {
   /// The filters of a partition.
   var subscriptions: ((Partition) -> [Subscription])?
   var onConnected: ((Partition) -> Void)?
-  /// A connection has ended, or could not be made; `shortLives` is how often in a row it ended soon.
+  /// A connection has ended, or could not be made; `shortLives` is how often in a row it ended
+  /// soon.
   var onEnded: ((_ partition: Partition, _ shortLives: Int) -> Void)?
   /// A command is lost with its connection.
   var onLost: ((_ token: UInt64) -> Void)?
@@ -97,7 +99,8 @@ final class PartitionSessions {
 
   // MARK: - Connecting
 
-  /// Connects the session of a partition as soon as possible; ``onConnected`` or ``onEnded`` follows.
+  /// Connects the session of a partition as soon as possible; ``onConnected`` or ``onEnded``
+  /// follows.
   ///
   /// One that ends again and again is connected less and less often, down to every eight seconds.
   func connect(_ partition: Partition) {

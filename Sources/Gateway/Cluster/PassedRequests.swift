@@ -14,10 +14,10 @@ import Values
 
 /// Requests about devices that other members of a cluster drive.
 ///
-/// A request goes to the owner once. Where nobody received it, or its receiver does not drive the device, it
-/// goes to the owner of then. If the owner ends before it has answered, the sender is told that the outcome
-/// is unknown: repeated, the value could follow a newer one. Requests about one partition keep their order:
-/// while one has no answer, later ones go nowhere else.
+/// A request goes to the owner once. Where nobody received it, or its receiver does not drive the
+/// device, it goes to the owner of then. If the owner ends before it has answered, the sender is
+/// told that the outcome is unknown: repeated, the value could follow a newer one. Requests about
+/// one partition keep their order: while one has no answer, later ones go nowhere else.
 final class PassedRequests {
   /// Where a request goes.
   enum Target: Hashable {
@@ -81,7 +81,8 @@ final class PassedRequests {
   /// How many requests have no answer.
   var count: Int { passed.count }
 
-  /// Whether a request about a partition must wait behind earlier ones, although this member drives it.
+  /// Whether a request about a partition must wait behind earlier ones, although this member drives
+  /// it.
   func isBusy(_ partition: Partition) -> Bool { lines[.owner(partition)] != nil }
 
   // MARK: - In

@@ -9,8 +9,8 @@ import JSONParsing
 import LastOut
 import Operations
 
-/// Events of the other members, for those who watch here; and those of this member, for those who watch
-/// there.
+/// Events of the other members, for those who watch here; and those of this member, for those who
+/// watch there.
 final class PeerEvents {
   /// How often a member that wants events says so, and how long that counts.
   private static let renewal = Duration.seconds(3)

@@ -5,8 +5,8 @@ import Engine
 
 /// What one member of a cluster says to another, in one message: requests, and replies to them.
 ///
-/// A byte for the version, the sender's name, and entries: a byte for the kind, the request's number as
-/// its sender counts them, a byte of flags, and a line of the control socket's protocol.
+/// A byte for the version, the sender's name, and entries: a byte for the kind, the request's
+/// number as its sender counts them, a byte of flags, and a line of the control socket's protocol.
 struct PeerMessage {
   enum Kind: UInt8 {
     case request = 1

@@ -11,8 +11,8 @@ import LastOut
 import Operations
 import Values
 
-/// What keys show whose devices other members of a cluster drive: every member tells the others what
-/// changed, at most once in a tenth of a second for each key.
+/// What keys show whose devices other members of a cluster drive: every member tells the others
+/// what changed, at most once in a tenth of a second for each key.
 final class PeerRows {
   private static let pace = Duration.milliseconds(100)
   /// How large a message becomes, in bytes.

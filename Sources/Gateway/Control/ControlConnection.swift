@@ -166,7 +166,8 @@ final class ControlConnection: Requester {
     self.walk = walk
   }
 
-  /// Whether nothing is under way with this client: it is between two requests, and watches nothing.
+  /// Whether nothing is under way with this client: it is between two requests, and watches
+  /// nothing.
   var isIdle: Bool {
     !isListening && openWaits == 0 && owed == 0 && output.unsent == 0 && !hasLines && !hasInput
   }

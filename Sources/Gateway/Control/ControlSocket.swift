@@ -47,7 +47,8 @@ final class ControlSocket {
   private var refusals: [String: RejectionTally] = [:]
   private var drops = RejectionTally()
   private static let connectionLimit = 512
-  /// Memory that slow clients may take together, in bytes; it is added up after ``checkAfter`` more.
+  /// Memory that slow clients may take together, in bytes; it is added up after ``checkAfter``
+  /// more.
   private static let slowClientMemory = 60 << 20
   private static let checkAfter = 1 << 20
   /// Clients that are accepted in one turn of the loop.
@@ -169,8 +170,8 @@ final class ControlSocket {
   /// Makes room for one more client; `false` if all others are in the middle of something.
   ///
   /// The first to go is the client that has read nothing of what waits for it for longest, else who
-  /// has not ended a line for longest, else who has been idle for longest, else who has lagged behind
-  /// for longest. If most lag behind, those go before the idle ones.
+  /// has not ended a line for longest, else who has been idle for longest, else who has lagged
+  /// behind for longest. If most lag behind, those go before the idle ones.
   private func makeRoom() -> Bool {
     guard connections.count >= Self.connectionLimit else { return true }
     let now = EventLoop.now()

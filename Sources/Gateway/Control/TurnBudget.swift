@@ -6,8 +6,9 @@ import Operations
 
 /// The work that one turn of the loop does for all clients of the control socket together.
 ///
-/// What is left over is done in later turns, each client in turn. Work is counted in units of about a
-/// quarter of a microsecond, so that tests can count it. The time is limited too, for slow machines.
+/// What is left over is done in later turns, each client in turn. Work is counted in units of about
+/// a quarter of a microsecond, so that tests can count it. The time is limited too, for slow
+/// machines.
 final class TurnBudget {
   /// The units of one turn.
   static let work = 20_000

@@ -146,8 +146,8 @@ final class EventDistributor {
     controlSocket?.connection(number) ?? cluster?.requesters[number]
   }
 
-  /// Sends an event to the client of the control socket that requested the change, or to the member of
-  /// the cluster that passed it on.
+  /// Sends an event to the client of the control socket that requested the change, or to the member
+  /// of the cluster that passed it on.
   private func answer(_ event: CommandEvent, key: String) {
     guard let origin = event.origin, origin.replyTo != 0,
       let requester = requester(origin.replyTo)
@@ -174,8 +174,8 @@ extension Phase {
 }
 
 extension CommandEvent {
-  /// Whether this is the one direct answer to the request: `accepted` or `rejected`, or the end of a
-  /// step that waited for the device's state.
+  /// Whether this is the one direct answer to the request: `accepted` or `rejected`, or the end of
+  /// a step that waited for the device's state.
   var isAnswer: Bool {
     switch phase {
     case .accepted, .rejected: true

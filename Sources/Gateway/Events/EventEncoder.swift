@@ -21,8 +21,8 @@ struct EventEncoder {
   /// The values of rejected events by number, where they are no valid ``Value``.
   private var rejectedValues: [UInt64: JSONValue] = [:]
 
-  /// Ties the monotonic clock to the wall clock: `wallMilliseconds` since 1970 at `now`; `gateway` is this
-  /// member's name in a cluster.
+  /// Ties the monotonic clock to the wall clock: `wallMilliseconds` since 1970 at `now`; `gateway`
+  /// is this member's name in a cluster.
   init(
     _ identifiers: CommandIdentifiers,
     gateway: String? = nil,

@@ -6,10 +6,11 @@ import Devices
 import HTTP
 import JSON
 
-/// The changes of one request, one per line, each executed on receipt; the results are the response.
+/// The changes of one request, one per line, each executed on receipt; the results are the
+/// response.
 final class ChangeBatch: ResponseStream {
-  /// How many bytes of results are kept for one request: they are sent when it has ended, as HTTP/1.1
-  /// clients expect.
+  /// How many bytes of results are kept for one request: they are sent when it has ended, as
+  /// HTTP/1.1 clients expect.
   static let outputLimit = 16 << 20
 
   private var framer: LineFramer

@@ -82,8 +82,8 @@ final class DeviceDocuments {
     return .object(members)
   }
 
-  /// The state of a property: the row of `get`, whether its device is online, the pending value, and
-  /// how its newest command failed if it did.
+  /// The state of a property: the row of `get`, whether its device is online, the pending value,
+  /// and how its newest command failed if it did.
   func stateMembers(_ key: KeyIndex, at now: Moment) -> [JSONValue.Member] {
     let target = TargetRow(key, in: context.core, at: now)
     var members: [JSONValue.Member] = []

@@ -10,7 +10,8 @@ import JSON
 import LastOut
 import Operations
 
-/// The clients of `GET /v1/events`: they share one buffer of events, and the gateway waits for none.
+/// The clients of `GET /v1/events`: they share one buffer of events, and the gateway waits for
+/// none.
 final class EventStreams {
   let context: GatewayContext
   let documents: DeviceDocuments
@@ -173,8 +174,8 @@ final class EventStreams {
   }
 }
 
-/// Where keys stand, for the streams that show it: a device that is changed by hand, or comes online,
-/// has no event.
+/// Where keys stand, for the streams that show it: a device that is changed by hand, or comes
+/// online, has no event.
 extension EventStreams {
   /// The target, the actual value or the phase of a key changed.
   func changed(_ key: KeyIndex) {

@@ -264,7 +264,8 @@ extension HTTPSurface {
   }
 }
 
-/// All devices, the scenes and the broker, as `GET /v1/devices` lists them; each device as it is when written.
+/// All devices, the scenes and the broker, as `GET /v1/devices` lists them; each device as it is
+/// when written.
 ///
 /// A device's number stays valid after a reload, even if the device is gone.
 struct DeviceListing: PartialDocument {

@@ -328,8 +328,8 @@ extension EventObject {
 
 /// Requests for event streams, and the room that they leave for others.
 extension HTTPSurface {
-  /// How many connections may be streams, so that changes still get in; and how many may be streams or
-  /// waiting changes, so that quick requests still do.
+  /// How many connections may be streams, so that changes still get in; and how many may be streams
+  /// or waiting changes, so that quick requests still do.
   private var limits: (streams: Int, lasting: Int) {
     let clients = context.configuration.limits.httpClients
     return (max(1, clients - max(1, clients / 4)), max(1, clients - max(1, clients / 8)))

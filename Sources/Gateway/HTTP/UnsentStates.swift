@@ -6,8 +6,8 @@ import Routing
 
 /// The states that one client of `GET /v1/events?states=true` has not received yet.
 ///
-/// It holds which keys changed and no values: a client that reads late receives each key once, as it
-/// stands then.
+/// It holds which keys changed and no values: a client that reads late receives each key once, as
+/// it stands then.
 struct UnsentStates {
   /// The keys in the order of their first change.
   private var keys = Deque<KeyIndex>()

@@ -19,7 +19,8 @@ struct CommandMessages {
   ///
   /// `origin` is `nil` where the sender wants no reply.
   ///
-  /// - Throws: Why it is rejected. A rejection that concerns a known key is an event of that key too.
+  /// - Throws: Why it is rejected. A rejection that concerns a known key is an event of that key
+  ///   too.
   func receive(
     _ command: TopicTable.Command,
     _ topic: Span<UInt8>,

@@ -125,8 +125,8 @@ final class MQTTSurface {
     discovery?.announce(reload.prepared.changedDevices)
   }
 
-  /// Unsubscribes from some topics that a reload has removed, or subscribes to new ones, or requests
-  /// their states.
+  /// Unsubscribes from some topics that a reload has removed, or subscribes to new ones, or
+  /// requests their states.
   ///
   /// Other subscriptions stay, so that no retained message is received twice.
   func updateSubscriptions(_ reload: ReloadProgress) {
@@ -260,8 +260,8 @@ final class MQTTSurface {
     publishStatus()
   }
 
-  /// Publishes what comes back behind the messages that the broker retains, of the devices of a partition
-  /// if the connection is its session.
+  /// Publishes what comes back behind the messages that the broker retains, of the devices of a
+  /// partition if the connection is its session.
   ///
   /// Its payload differs with each process and connection.
   func sendMarker(on link: BrokerLink, of partition: Partition? = nil) {
@@ -381,8 +381,9 @@ extension MQTTSurface {
 
 /// Retained commands are ignored: a stale command must not replay.
 ///
-/// Subscriptions to command topics ask the broker not to send retained messages. Under MQTT 3.1.1 it
-/// sends them nevertheless, and a filter for state topics that covers a command topic requests them.
+/// Subscriptions to command topics ask the broker not to send retained messages. Under MQTT 3.1.1
+/// it sends them nevertheless, and a filter for state topics that covers a command topic requests
+/// them.
 extension MQTTSurface {
   /// Whether a message on a command topic is retained; if so, it is counted and logged.
   func ignoresRetained(_ message: borrowing InboundMessage, on topic: Span<UInt8>) -> Bool {

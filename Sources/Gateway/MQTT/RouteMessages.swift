@@ -14,7 +14,8 @@ import Routing
 struct RouteMessages {
   private let context: GatewayContext
   private let hasRoutes: Bool
-  /// The largest payload that a route without a policy forwards, or that announces groups, in bytes.
+  /// The largest payload that a route without a policy forwards, or that announces groups, in
+  /// bytes.
   let announcementLimit: Int
   /// How messages that this gateway has forwarded name it.
   private let mark: String
@@ -38,8 +39,8 @@ struct RouteMessages {
     hasRoutes && context.core.routes.readAnnouncement(payload, topic: topic, broker: broker)
   }
 
-  /// Hands a message above the usual size to routes that forward everything; `false` when it is above
-  /// their limit too, or does not only match such routes.
+  /// Hands a message above the usual size to routes that forward everything; `false` when it is
+  /// above their limit too, or does not only match such routes.
   func forward(
     _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
@@ -57,8 +58,8 @@ struct RouteMessages {
 
   /// Hands a message to the routes that match its topic; `false` when none does.
   ///
-  /// In a cluster to those of the partition whose session has received it, or of any that this member
-  /// drives.
+  /// In a cluster to those of the partition whose session has received it, or of any that this
+  /// member drives.
   func receive(
     _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,

@@ -10,8 +10,8 @@ import Routing
 /// Connections whose only purpose is a last will: what a route's output shows once the gateway is
 /// gone.
 ///
-/// A connection has one will, and the gateway's own is that of its status. These are never closed in
-/// an orderly way, because a broker drops the will of a client that takes its leave.
+/// A connection has one will, and the gateway's own is that of its status. These are never closed
+/// in an orderly way, because a broker drops the will of a client that takes its leave.
 final class RouteWills {
   private struct Output {
     /// The number of the route.

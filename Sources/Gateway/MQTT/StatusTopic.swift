@@ -25,8 +25,8 @@ struct StatusTopic {
 
   /// Handles a status that this gateway may not have published.
   ///
-  /// `connections` is how often the gateway's own broker was connected. With MQTT 5 a broker does not
-  /// send this gateway's own status back to it.
+  /// `connections` is how often the gateway's own broker was connected. With MQTT 5 a broker does
+  /// not send this gateway's own status back to it.
   mutating func receive(
     _ payload: Span<UInt8>,
     isRetained: Bool,

@@ -65,7 +65,8 @@ final class TopicMap {
     ownRouteProperties = Self.routeProperties(routeName)
   }
 
-  /// The topic of what follows the messages that the broker retains, also on the session of a partition.
+  /// The topic of what follows the messages that the broker retains, also on the session of a
+  /// partition.
   static func marker(below base: String, of partition: Partition? = nil) -> String {
     "\(base)/status/retained/marker" + (partition.map { "/\($0.number)" } ?? "")
   }

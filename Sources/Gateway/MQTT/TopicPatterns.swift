@@ -6,8 +6,8 @@ import LastOut
 
 /// The topics of templates, each of which stands for the topics of all its devices.
 ///
-/// A topic is found by what is left of it without the levels that name the device. So a message takes
-/// one look-up for each choice of such levels, however many templates and devices there are.
+/// A topic is found by what is left of it without the levels that name the device. So a message
+/// takes one look-up for each choice of such levels, however many templates and devices there are.
 struct TopicPatterns: ~Copyable {
   /// A topic of a template.
   private struct Entry {

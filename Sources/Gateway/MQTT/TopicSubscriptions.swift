@@ -22,7 +22,8 @@ struct TopicSubscriptions: Sendable {
   /// The topics of devices that appear with their first message.
   private let sources: [String]
 
-  /// `sources` are devices that appear with their first message, `announcer` names the topics of Home Assistant, with discovery.
+  /// `sources` are devices that appear with their first message, `announcer` names the topics of
+  /// Home Assistant, with discovery.
   init(
     configuration: GatewayConfiguration,
     registry: Registry,
@@ -107,8 +108,8 @@ struct TopicSubscriptions: Sendable {
     .init(filter: TopicMap.marker(below: base), wantsRetained: false)
   }
 
-  /// The subscriptions of a member of a cluster beside those of ``ClusterSubscriptions``; routes from
-  /// other brokers are added while this member drives them.
+  /// The subscriptions of a member of a cluster beside those of ``ClusterSubscriptions``; routes
+  /// from other brokers are added while this member drives them.
   private func clusterSubscriptions(forBroker name: String?, isOwn: Bool) -> [Subscription] {
     guard isOwn else { return groupSubscriptions(forBroker: name) }
     var subscriptions: [Subscription] = [.init(filter: status, wantsRetained: false, noLocal: true)]
@@ -175,10 +176,10 @@ extension Topic {
 
 /// The filters for what devices report.
 ///
-/// A hundred devices of a list share one filter with wildcards for each topic that names the device in
-/// whole levels. Fewer do not: such a filter may match topics of devices that are not in the list.
-/// Devices that appear with their first message do not either: what is retained on their topics
-/// would arrive before they do.
+/// A hundred devices of a list share one filter with wildcards for each topic that names the device
+/// in whole levels. Fewer do not: such a filter may match topics of devices that are not in the
+/// list. Devices that appear with their first message do not either: what is retained on their
+/// topics would arrive before they do.
 struct DeviceTopics {
   /// How many devices of a template share filters.
   private static let sharers = 100

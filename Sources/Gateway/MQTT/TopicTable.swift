@@ -20,8 +20,8 @@ struct TopicTable: ~Copyable {
     /// What follows the messages that the broker retains.
     case marker
 
-    /// The order in which the roles of a topic receive a message: a value that a device turns out to
-    /// have need not be sent when it reports itself.
+    /// The order in which the roles of a topic receive a message: a value that a device turns out
+    /// to have need not be sent when it reports itself.
     var rank: Int {
       switch self {
       case .command: 0
@@ -61,8 +61,8 @@ struct TopicTable: ~Copyable {
     roles[index].append(role)
   }
 
-  /// Removes the roles of the last topics, `limit` of them at most, from a table that is not used any
-  /// more: each has memory of its own.
+  /// Removes the roles of the last topics, `limit` of them at most, from a table that is not used
+  /// any more: each has memory of its own.
   ///
   /// - Returns: Whether none is left.
   mutating func free(_ limit: Int) -> Bool {

@@ -14,7 +14,8 @@ import Operations
 /// Other devices and policies while the gateway runs: what is pending stays.
 ///
 /// The files are read and compared on another thread, and refused as a whole if anything in them is
-/// wrong. Then each step of the event loop does one bounded step of the reload, here and in the core.
+/// wrong. Then each step of the event loop does one bounded step of the reload, here and in the
+/// core.
 final class GatewayReload {
   private static let stopping = ReloadRefusal(
     error: ErrorReply(.stopping, "the gateway is about to end")
@@ -260,7 +261,8 @@ final class GatewayReload {
     )
   }
 
-  /// Receives some of the messages that waited for the devices of a reload; `false` once none is left.
+  /// Receives some of the messages that waited for the devices of a reload; `false` once none is
+  /// left.
   private func receiveKept(_ reload: ReloadProgress) -> Bool {
     guard reload.hasMessages else { return false }
     let messages = context.arrivals.popMessages(Self.messagesPerStep, in: context.registry)

@@ -9,8 +9,8 @@ import LastOut
 /// A question about the keys that match a pattern, as far as it was answered.
 ///
 /// It is answered in parts, so that a large one takes no turn of the loop for itself. It keeps its
-/// place in the devices' order and no list of keys. If a reload changes that order meanwhile, keys may
-/// be left out or come twice.
+/// place in the devices' order and no list of keys. If a reload changes that order meanwhile, keys
+/// may be left out or come twice.
 struct KeyWalk {
   let operation: ControlRequest.Operation
   var rows: RowListText
@@ -79,7 +79,8 @@ struct KeyWalk {
     return nil
   }
 
-  /// The next key that matches; `nil` when `work` is used up, or at the end, where ``isDone`` is set.
+  /// The next key that matches; `nil` when `work` is used up, or at the end, where ``isDone`` is
+  /// set.
   mutating func next(in registry: Registry, work: inout Int) -> KeyIndex? {
     while work > 0, !isDone {
       guard place.device < registry.deviceNumbers.count else {

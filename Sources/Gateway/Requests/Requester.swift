@@ -5,8 +5,8 @@ import Commands
 import Control
 import Values
 
-/// The sender of a request, which receives its replies: a client of the control socket, or a request
-/// over HTTP.
+/// The sender of a request, which receives its replies: a client of the control socket, or a
+/// request over HTTP.
 protocol Requester: AnyObject {
   /// Identifies the requester in ``ChangeOrigin/replyTo``; never 0.
   var number: UInt64 { get }
@@ -46,8 +46,8 @@ extension Requester {
 
   var plainOrigin: ChangeOrigin { ChangeOrigin(source: "socket", replyTo: number) }
 
-  /// The origin of a change, as its events carry it; `parts` is the number of properties of a change
-  /// that sets several.
+  /// The origin of a change, as its events carry it; `parts` is the number of properties of a
+  /// change that sets several.
   func origin(of request: ControlRequest, parts: Int = 0) -> ChangeOrigin {
     guard request.replyID != nil || request.source != nil || request.wait != nil || parts > 0 else {
       return plainOrigin

@@ -42,8 +42,8 @@ package struct EventRing {
     while storedBytes > byteLimit, first + 1 < next { dropFirst() }
   }
 
-  /// Appends what a client wants from `cursor` on to `output`, at most `room` bytes beyond its first
-  /// event, and moves the cursor.
+  /// Appends what a client wants from `cursor` on to `output`, at most `room` bytes beyond its
+  /// first event, and moves the cursor.
   package func read(
     from cursor: inout UInt64,
     matching pattern: Pattern?,

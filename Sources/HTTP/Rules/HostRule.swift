@@ -3,8 +3,9 @@
 
 /// The host names that this gateway accepts.
 ///
-/// A page of another site can make its own name resolve to this machine, and then counts as the same
-/// origin (DNS rebinding); but the name stays in the `Host` header. Addresses cannot be rebound.
+/// A page of another site can make its own name resolve to this machine, and then counts as the
+/// same origin (DNS rebinding); but the name stays in the `Host` header. Addresses cannot be
+/// rebound.
 package struct HostRule: Hashable, Sendable {
   private let names: Set<String>
 

@@ -117,8 +117,8 @@ extension Endpoint {
     }
   }
 
-  /// Whether no token is required: it only reports whether the gateway is alive, or is the page that
-  /// prompts for the token.
+  /// Whether no token is required: it only reports whether the gateway is alive, or is the page
+  /// that prompts for the token.
   package var isOpen: Bool {
     switch self {
     case .health, .readiness, .panel: true

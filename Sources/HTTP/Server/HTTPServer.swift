@@ -8,8 +8,9 @@ package import Operations
 
 /// Serves HTTP on the event loop's thread, with libmicrohttpd for the protocol.
 ///
-/// The library has no thread and no listening socket: the server accepts connections and passes them
-/// to the library, the loop watches its epoll descriptor, and its timeout is a timer of the loop.
+/// The library has no thread and no listening socket: the server accepts connections and passes
+/// them to the library, the loop watches its epoll descriptor, and its timeout is a timer of the
+/// loop.
 @safe package final class HTTPServer {
   /// The limits for clients.
   package struct Limits: Sendable {
@@ -21,7 +22,8 @@ package import Operations
     package var head = 8 * 1024
     /// How long a head may take, from the connection or its first line.
     package var headTime: Duration = .seconds(5)
-    /// How long a collected body may take, or each part of a body that the service receives in parts.
+    /// How long a collected body may take, or each part of a body that the service receives in
+    /// parts.
     package var bodyTime: Duration = .seconds(10)
     /// How long a client may read nothing of a response, unless that is an endless stream.
     package var responseTime: Duration = .seconds(10)
@@ -96,7 +98,8 @@ package import Operations
 
   /// Accepts connections from a listening socket, and takes ownership of it.
   ///
-  /// With `isTrusted`, clients need no token, because the file mode of a Unix socket restricts them.
+  /// With `isTrusted`, clients need no token, because the file mode of a Unix socket restricts
+  /// them.
   package func listen(on descriptor: Int32, isTrusted: Bool) throws(OperationsError) {
     let watch: IOWatch
     do throws(OperationsError) {

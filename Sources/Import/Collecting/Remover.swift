@@ -27,8 +27,8 @@ package final class Remover {
   private var deadline: LoopTimer?
   private var outcome: Outcome?
 
-  /// Removes the retained messages of `topics`, unless a gateway carries `probe`, an announcement that
-  /// does not exist, within `wait`.
+  /// Removes the retained messages of `topics`, unless a gateway carries `probe`, an announcement
+  /// that does not exist, within `wait`.
   ///
   /// - Throws: ``OperationsError`` when the client or a timer cannot be created.
   package init(

@@ -10,7 +10,8 @@ enum ColorTemplate {
   /// The members of reports that have a color's channels, in order.
   private static let channels = [["r", "g", "b"], ["red", "green", "blue"], ["0", "1", "2"]]
 
-  /// How the template of an RGB command encodes a color, and its payload; `nil` if it is too complex.
+  /// How the template of an RGB command encodes a color, and its payload; `nil` if it is too
+  /// complex.
   static func rgbCommand(_ template: String?) -> (encoding: String, payload: JSONValue)? {
     let bare = JSONValue.string(PayloadTemplate.placeholder)
     let text = (template ?? "").filter { !$0.isWhitespace }.replaced("\"#%", by: "'#%")

@@ -60,8 +60,8 @@ struct EntityReader {
     return PlaceholderText.escaped(topic)
   }
 
-  /// The topics of the entity that no property has; those that never have a value of their own are left
-  /// out.
+  /// The topics of the entity that no property has; those that never have a value of their own are
+  /// left out.
   var unusedTopics: [String] {
     let silent: Set = ["availability_topic", "json_attributes_topic"]
     return (config.members ?? []).filter { member in

@@ -7,7 +7,8 @@ internal import Values
 
 /// Reads Home Assistant's discovery messages.
 struct HomeAssistantReader {
-  /// A program whose entities are skipped: there is a better announcement, or they are the gateway's.
+  /// A program whose entities are skipped: there is a better announcement, or they are the
+  /// gateway's.
   struct Owner {
     /// What the topics of its entities begin with.
     let base: String
@@ -144,8 +145,8 @@ struct HomeAssistantReader {
 
   /// The entity's properties, with identifiers that are unique in the device.
   ///
-  /// An entity with the name of its device keeps plain identifiers such as `power`, and so does its only
-  /// one with several values. Others use the entity's name as a prefix.
+  /// An entity with the name of its device keeps plain identifiers such as `power`, and so does its
+  /// only one with several values. Others use the entity's name as a prefix.
   private static func renamed(
     _ reader: EntityReader,
     device: String,
@@ -351,8 +352,8 @@ enum EntityPlatform {
 
 /// The topics of gateways in whose place announcements have wildcards.
 ///
-/// OpenMQTTGateway announces what it hears by radio with `+/+/…`, because any gateway may hear it. A
-/// device file names one topic, so the gateway that announced the device is taken.
+/// OpenMQTTGateway announces what it hears by radio with `+/+/…`, because any gateway may hear it.
+/// A device file names one topic, so the gateway that announced the device is taken.
 struct GatewayTopics {
   private static let wildcards = "+/+/"
 
@@ -383,8 +384,8 @@ struct GatewayTopics {
   /// Whether several gateways may have heard the device.
   var areSeveral: Bool { names.count > 1 }
 
-  /// The entity with the base topic of its gateway in place of wildcards; `nil` if it has none, or its
-  /// gateway is not announced.
+  /// The entity with the base topic of its gateway in place of wildcards; `nil` if it has none, or
+  /// its gateway is not announced.
   func resolved(_ entity: Entity) -> Entity? {
     guard let gateway = Self.gateway(of: entity), let base = bases[gateway],
       let members = entity.config.members

@@ -59,8 +59,8 @@ enum LightEntity {
     }
   }
 
-  /// Turns a lamp on as Home Assistant does where a brightness on the same topic is all that it takes:
-  /// with the highest one.
+  /// Turns a lamp on as Home Assistant does where a brightness on the same topic is all that it
+  /// takes: with the highest one.
   private static func turnOnByBrightness(_ power: inout ImportedProperty, _ reader: EntityReader) {
     guard reader.text("on_command_type") == "brightness",
       reader.text("command_topic") == reader.text("brightness_command_topic")

@@ -60,8 +60,8 @@ struct TemplateBlocks: Hashable {
 
   // MARK: - Defined variables
 
-  /// What remains where exactly `defined` of all `variables` are defined; `nil` if a condition is not
-  /// about that.
+  /// What remains where exactly `defined` of all `variables` are defined; `nil` if a condition is
+  /// not about that.
   func resolved(defined: Set<String>, of variables: Set<String>) -> TemplateBlocks? {
     var remaining: [Node] = []
     for node in nodes {

@@ -15,7 +15,8 @@ enum TemplateForm: Hashable {
   case condition(path: [String], equals: JSONValue, then: String, otherwise: String)
   /// A word where a variable is defined, and another word elsewhere.
   case presence(path: [String], then: String, otherwise: String)
-  /// A structure that contains the value, times a factor plus an offset; `isText` if it is in quotes.
+  /// A structure that contains the value, times a factor plus an offset; `isText` if it is in
+  /// quotes.
   case structure(JSONValue, isText: Bool, factor: Double = 1, offset: Double = 0)
   case number(Double)
   case text(String)

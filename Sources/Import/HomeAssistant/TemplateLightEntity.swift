@@ -26,7 +26,8 @@ enum TemplateLightEntity {
     readColorTemperature(&reader, blocks)
     readColor(&reader, blocks)
     readEffect(&reader, blocks)
-    // The last of a message wins, and what a lamp is switched to counts more than what a level says.
+    // The last of a message wins, and what a lamp is switched to counts more than what a level
+    // says.
     readPower(&reader, blocks)
     // Home Assistant turns a lamp on with each of them: "the template for on state changes".
     reader.implyPower()
@@ -68,7 +69,8 @@ enum TemplateLightEntity {
     reader.add(power, payload: payload, at: path)
   }
 
-  /// What a template consists of where no variable is defined but the state; `nil` if it needs another.
+  /// What a template consists of where no variable is defined but the state; `nil` if it needs
+  /// another.
   private static func word(_ blocks: TemplateBlocks) -> String? {
     guard let rest = blocks.resolved(defined: ["state"], of: variables) else { return nil }
     var text = ""

@@ -31,8 +31,8 @@ struct TemplateParser {
     return form
   }
 
-  /// The variable of a condition, and the constant that it is compared with; `nil` if it has another
-  /// form.
+  /// The variable of a condition, and the constant that it is compared with; `nil` if it has
+  /// another form.
   static func condition(
     _ text: String,
     variables: Set<String>
@@ -47,8 +47,8 @@ struct TemplateParser {
 
   // MARK: - Grammar
 
-  /// Parses `A if CONDITION else B`, whose condition is that `A` is defined, that a value is true, or
-  /// that it equals a constant.
+  /// Parses `A if CONDITION else B`, whose condition is that `A` is defined, that a value is true,
+  /// or that it equals a constant.
   private mutating func choice(depth: Int) -> TemplateForm? {
     guard let then = sum(depth: depth) else { return nil }
     guard consume(name: "if") else { return then }

@@ -6,7 +6,8 @@ package struct ImportDiagnostic: Hashable, Sendable {
   package enum Kind: String, Hashable, Sendable {
     /// An announcement that is unreadable or invalid.
     case refused
-    /// A reading about the device itself, such as its signal strength, or one without a single value.
+    /// A reading about the device itself, such as its signal strength, or one without a single
+    /// value.
     case diagnostic
     /// A value that can be set, in a form that Settle does not support.
     case leftOut = "left_out"

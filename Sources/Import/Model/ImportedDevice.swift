@@ -52,8 +52,8 @@ struct ImportedDevice: Hashable, Sendable {
     property[field]?["topic"]?.string.map { PlaceholderText.expanded($0, topic: topic ?? "") }
   }
 
-  /// Removes the states of properties that would be reported on the topic of their commands; returns
-  /// what is to be said of each.
+  /// Removes the states of properties that would be reported on the topic of their commands;
+  /// returns what is to be said of each.
   mutating func dropEchoedStates() -> [String] {
     properties.indices.compactMap { index in
       let property = properties[index]

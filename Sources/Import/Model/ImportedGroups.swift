@@ -133,7 +133,8 @@ struct GroupFields {
     group.members.filter { identifiers[$0] == nil }.map { devices[$0]?.name ?? $0 }
   }
 
-  /// The properties of the bridge's group that not all members have, by the same identifier and type.
+  /// The properties of the bridge's group that not all members have, by the same identifier and
+  /// type.
   ///
   /// So it is with a group of endpoints, whose members have `power_l1` where the group has `power`.
   func foreignProperties(of group: ImportedDevice) -> [String] {
@@ -149,7 +150,8 @@ struct GroupFields {
 
   /// The keys and values of the entry, in the order of the file.
   ///
-  /// The profile says how messages to the group are built, because members may build theirs differently.
+  /// The profile says how messages to the group are built, because members may build theirs
+  /// differently.
   func entry(of group: ImportedDevice, id: String) -> [JSONValue.Member] {
     var members: [JSONValue.Member] = []
     let name = PlainText.clean(group.name)

@@ -101,8 +101,8 @@ enum PlaceholderText {
 
 /// Templates of commands and states as fields of a device file.
 extension ImportedProperty {
-  /// The payload of a command whose template has the meaning `form`; sets `scale` or `values` if that
-  /// expresses it, and returns `nil` if nothing does.
+  /// The payload of a command whose template has the meaning `form`; sets `scale` or `values` if
+  /// that expresses it, and returns `nil` if nothing does.
   mutating func payload(of form: TemplateForm?) -> JSONValue? {
     let bare = JSONValue.string(PayloadTemplate.placeholder)
     let isNumber = self["range"] != nil || self["type"] == "number"

@@ -16,8 +16,8 @@ struct NumberRange {
 
   /// Creates a number property, or fails with the reason.
   ///
-  /// Whole bounds and a whole step, or no step, make it an integer. `report` receives the reason for
-  /// each part that is left out.
+  /// Whole bounds and a whole step, or no step, make it an integer. `report` receives the reason
+  /// for each part that is left out.
   func property(_ id: String, report: (String) -> Void) -> Result<ImportedProperty, Rejection> {
     let bounds = [low, high, step].compactMap(\.self)
     guard bounds.allSatisfy({ $0.isFinite && $0.magnitude <= Self.largest }) else {

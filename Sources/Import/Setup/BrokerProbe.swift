@@ -7,8 +7,8 @@ import Operations
 
 /// One connection to a broker that tries what a gateway does there.
 ///
-/// It subscribes to the command topics, and publishes one empty message, which is not retained, to a
-/// topic of its own below `BASE/status/`. It publishes nothing to devices.
+/// It subscribes to the command topics, and publishes one empty message, which is not retained, to
+/// a topic of its own below `BASE/status/`. It publishes nothing to devices.
 final class BrokerProbe {
   /// How long the message may take to come back, and answers to subscriptions may take.
   private static let patience: Duration = .seconds(2)

@@ -22,7 +22,8 @@ package struct BrokerTest {
 
   /// Connects by MQTT 5, and by 3.1.1 if the broker does not speak that.
   ///
-  /// Blocks for up to the timeout, and twice as long where the reason of a failure must be searched.
+  /// Blocks for up to the timeout, and twice as long where the reason of a failure must be
+  /// searched.
   package func run() throws(BrokerFailure) -> BrokerFindings {
     let newer = try attempt(configuration)
     guard case .failure(let end) = newer else { return try findings(newer) }

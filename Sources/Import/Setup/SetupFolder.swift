@@ -58,8 +58,8 @@ package struct SetupFolder: Hashable, Sendable {
 
   /// Writes everything; after a failure, nothing is left of it.
   ///
-  /// For the machine's folder, the group of the service may read the files, and the password belongs
-  /// to the service. Others may read none of them.
+  /// For the machine's folder, the group of the service may read the files, and the password
+  /// belongs to the service. Others may read none of them.
   ///
   /// - Throws: ``FileError`` when a file exists or a step fails.
   package func write(

@@ -121,7 +121,8 @@ struct TasmotaSensors {
   private(set) var properties: [ImportedProperty] = []
   private(set) var skipped: [String] = []
 
-  /// Names and units of quantities, from `sensor.py` of hatasmota; `nil` for the unit in the message.
+  /// Names and units of quantities, from `sensor.py` of hatasmota; `nil` for the unit in the
+  /// message.
   private static let quantities: [String: (id: String, unit: String?, key: String?)] = [
     "Temperature": ("temperature", nil, "TempUnit"), "DewPoint": ("dew_point", nil, "TempUnit"),
     "Humidity": ("humidity", "%", nil), "Pressure": ("pressure", nil, "PressureUnit"),

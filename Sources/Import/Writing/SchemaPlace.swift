@@ -11,8 +11,8 @@ package enum SchemaPlace {
     case settings = "settle.schema.json"
   }
 
-  /// The schema that editors can read from a file in `folder`: one in the folder, beside it, or in a
-  /// `config` beside it, else the installed one; `nil` if there is none.
+  /// The schema that editors can read from a file in `folder`: one in the folder, beside it, or in
+  /// a `config` beside it, else the installed one; `nil` if there is none.
   ///
   /// `program` is the path of this program, which is installed beside the schemas.
   package static func find(

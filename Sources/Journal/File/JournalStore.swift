@@ -7,19 +7,19 @@ import Operations
 
 /// The journal's files: opens, checks, replaces and writes them; used by one thread at a time.
 ///
-/// Beside `PATH` are `PATH-wal` (SQLite's log, see ``LogFile``), `PATH-lock` (see ``FileLock``), for
-/// moments `PATH.building` and `PATH.new`, and after damage `PATH.damaged-N`.
+/// Beside `PATH` are `PATH-wal` (SQLite's log, see ``LogFile``), `PATH-lock` (see ``FileLock``),
+/// for moments `PATH.building` and `PATH.new`, and after damage `PATH.damaged-N`.
 ///
-/// A new file replaces `PATH` in steps, each durable before the next, so that a crash leaves a state
-/// that the next start recognises:
+/// A new file replaces `PATH` in steps, each durable before the next, so that a crash leaves a
+/// state that the next start recognises:
 ///
 /// 1. `PATH.building` is written. It is worthless: a start removes it.
 /// 2. It becomes `PATH.new`, complete. From here on it counts: a start continues with step 3.
 /// 3. An empty `PATH-wal` replaces the old log, which SQLite would use for the new file.
 /// 4. `PATH.new` becomes `PATH`.
 ///
-/// Hence `PATH` never lacks a log of full size unless something else removed it, which is damage, as
-/// is a missing `PATH` after one was created.
+/// Hence `PATH` never lacks a log of full size unless something else removed it, which is damage,
+/// as is a missing `PATH` after one was created.
 struct JournalStore: ~Copyable, Sendable {
   /// The files in use, to detect when another program deletes, replaces or shortens them.
   private struct Identity {
@@ -191,8 +191,8 @@ struct JournalStore: ~Copyable, Sendable {
 
   private func hasContent() throws(JournalFault) -> Bool { try Files.status(path)?.size ?? 0 > 0 }
 
-  /// What is wrong with the files, as far as it shows without SQLite; `nil` also when there are none
-  /// and never were.
+  /// What is wrong with the files, as far as it shows without SQLite; `nil` also when there are
+  /// none and never were.
   private func findDamage() throws(JournalFault) -> String? {
     guard try hasContent() else {
       let isMarked = try lock?.isMarked() == true
@@ -349,8 +349,8 @@ struct JournalStore: ~Copyable, Sendable {
 
 /// Locks a journal for this process, until it is released or the process ends.
 ///
-/// The lock's file, `PATH-lock`, also remembers that a journal was created beside it: without that a
-/// journal whose files were deleted would look like one that never existed.
+/// The lock's file, `PATH-lock`, also remembers that a journal was created beside it: without that
+/// a journal whose files were deleted would look like one that never existed.
 struct FileLock: ~Copyable, Sendable {
   private static let mark = Array("A journal was created here.\n".utf8)
 

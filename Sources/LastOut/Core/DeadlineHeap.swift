@@ -3,8 +3,8 @@
 
 /// The deadlines that are in no list: a binary heap that stores the position in each slot.
 ///
-/// An entry may be earlier than its slot's deadline, never later: moving a deadline back is one store
-/// in the slot, and the entry is corrected when it reaches the top.
+/// An entry may be earlier than its slot's deadline, never later: moving a deadline back is one
+/// store in the slot, and the entry is corrected when it reaches the top.
 @usableFromInline
 @frozen
 struct DeadlineHeap: ~Copyable {

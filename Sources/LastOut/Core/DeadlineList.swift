@@ -3,8 +3,8 @@
 
 /// The ends of the two intrusive lists of one distinct duration.
 ///
-/// Time only moves forward, so a slot that is appended has the latest deadline: both lists are sorted
-/// without comparing slots.
+/// Time only moves forward, so a slot that is appended has the latest deadline: both lists are
+/// sorted without comparing slots.
 @usableFromInline
 @frozen
 struct DeadlineList {

@@ -9,7 +9,8 @@
 @usableFromInline
 @frozen
 package struct KeyTable: ~Copyable {
-  /// Zero, or the index plus one of a name in the bits of the mask, with bits of its hash above them.
+  /// Zero, or the index plus one of a name in the bits of the mask, with bits of its hash above
+  /// them.
   ///
   /// The length is a power of 2 and at least twice the count.
   @usableFromInline var cells: Buffer<UInt32>

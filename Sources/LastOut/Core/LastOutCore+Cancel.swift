@@ -14,7 +14,8 @@ extension LastOutCore {
     return isRunning ? .alreadyStarted : .nothing
   }
 
-  /// Drops every pending value and closes every burst; returns the dropped values in unspecified order.
+  /// Drops every pending value and closes every burst; returns the dropped values in unspecified
+  /// order.
   ///
   /// Running values continue. Linear in the number of slots in use.
   @inlinable

@@ -4,8 +4,8 @@
 extension LastOutCore {
   /// Makes `value` the pending value of `key`; returns the value it replaced.
   ///
-  /// ``nextReady(at:)`` returns a value that leads its burst. Dequeue the runs that are due at `now`
-  /// before calling this: otherwise the new value replaces theirs.
+  /// ``nextReady(at:)`` returns a value that leads its burst. Dequeue the runs that are due at
+  /// `now` before calling this: otherwise the new value replaces theirs.
   ///
   /// - Parameters:
   ///   - value: The value to run, unless a newer one replaces it.
@@ -13,8 +13,8 @@ extension LastOutCore {
   ///   - now: The current time.
   ///   - delay: Overrides the policy's quiet period for this change; negative counts as zero.
   ///   - leads: Whether a change with its own `delay` leads where its policy says so.
-  /// - Returns: The replaced value, or `value` if its policy drops it, so that the caller decides where
-  ///   to free it.
+  /// - Returns: The replaced value, or `value` if its policy drops it, so that the caller decides
+  ///   where to free it.
   @inlinable
   @discardableResult
   package mutating func enqueue(
@@ -47,8 +47,9 @@ extension LastOutCore {
 
   /// Lets `update` change the pending value of `key`, whose quiet period starts again.
   ///
-  /// It does so only in the most frequent case, a change with the delay of the policy of a value that
-  /// waits for quiet and is not due. Such a change makes no value ready and no deadline earlier.
+  /// It does so only in the most frequent case, a change with the delay of the policy of a value
+  /// that waits for quiet and is not due. Such a change makes no value ready and no deadline
+  /// earlier.
   ///
   /// - Returns: Whether it did; `false` also if `update` declines.
   @inlinable
@@ -117,7 +118,8 @@ extension LastOutCore {
     return none
   }
 
-  /// A change in any state of its key: also one that follows a run, moves to another list, or may lead.
+  /// A change in any state of its key: also one that follows a run, moves to another list, or may
+  /// lead.
   @inlinable
   @inline(never)
   mutating func enqueueAny(

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LastOutCore {
-  /// The earliest time at which ``nextRun(at:)`` may return a run; `nil` if no value waits for time.
+  /// The earliest time at which ``nextRun(at:)`` may return a run; `nil` if no value waits for
+  /// time.
   ///
-  /// It is exact for keys that wait for quiet. It may be early, never late, for changes with their own
-  /// delay, or after a run because of `maxWait`.
+  /// It is exact for keys that wait for quiet. It may be early, never late, for changes with their
+  /// own delay, or after a run because of `maxWait`.
   @inlinable
   package var nextDeadline: Moment? { schedule.nextDeadline.map { Moment(nanoseconds: $0) } }
 

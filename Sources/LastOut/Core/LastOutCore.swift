@@ -3,15 +3,16 @@
 
 /// The last-out queue as a value: changes with their time go in, runs come out.
 ///
-/// To drive it, first dequeue every run that ``nextRun(at:)`` returns for the current time, because a
-/// due timer precedes a change of the same time. Then enqueue the changes, and after each one dequeue
-/// what ``nextReady(at:)`` returns: leading values run at once. Then wait until ``nextDeadline``. When
-/// a run has ended, call ``finish(_:at:)``. Any call is legal between a run and its end.
+/// To drive it, first dequeue every run that ``nextRun(at:)`` returns for the current time, because
+/// a due timer precedes a change of the same time. Then enqueue the changes, and after each one
+/// dequeue what ``nextReady(at:)`` returns: leading values run at once. Then wait until
+/// ``nextDeadline``. When a run has ended, call ``finish(_:at:)``. Any call is legal between a run
+/// and its end.
 ///
-/// The queue never reads a clock and never goes back in time: a time before the latest one counts as
-/// the latest. Every operation takes constant time for keys whose delay is among the first sixteen
-/// distinct ones, and logarithmic time for the keys in the heap. A change of a known key does not
-/// allocate. An idle key costs eight bytes.
+/// The queue never reads a clock and never goes back in time: a time before the latest one counts
+/// as the latest. Every operation takes constant time for keys whose delay is among the first
+/// sixteen distinct ones, and logarithmic time for the keys in the heap. A change of a known key
+/// does not allocate. An idle key costs eight bytes.
 @usableFromInline
 @frozen
 package struct LastOutCore<Value>: ~Copyable {

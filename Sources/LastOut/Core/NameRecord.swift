@@ -5,8 +5,8 @@
 @usableFromInline
 @frozen
 struct NameRecord {
-  /// The bytes of the name followed by zeros, or the start and length of a longer one; the last byte
-  /// is the length, or 255 for a longer one.
+  /// The bytes of the name followed by zeros, or the start and length of a longer one; the last
+  /// byte is the length, or 255 for a longer one.
   @usableFromInline var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
   static var longest: Int { 31 }

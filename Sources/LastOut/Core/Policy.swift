@@ -17,8 +17,9 @@ public struct Policy: Hashable, Sendable {
 
   /// The shortest time between the starts of two runs of a key, across bursts; zero for none.
   ///
-  /// A value that is due earlier runs when the interval ends; the interval overrides ``maxWait`` and
-  /// ``leading``, and a cancel does not shorten it. A flush ignores the interval and restarts it.
+  /// A value that is due earlier runs when the interval ends; the interval overrides ``maxWait``
+  /// and ``leading``, and a cancel does not shorten it. A flush ignores the interval and restarts
+  /// it.
   public var minInterval: Duration
 
   /// Whether the last change of a burst runs; `false` for ``leadingOnly(delay:minInterval:)``.

@@ -66,7 +66,8 @@ struct Schedule<Value>: ~Copyable {
       ? quietEnd : min(quietEnd, slab[index].waitStart.saturatingAdd(lists[list].span))
   }
 
-  /// The next slot whose value is due at `now`; due values of running keys wait for the end of the run.
+  /// The next slot whose value is due at `now`; due values of running keys wait for the end of the
+  /// run.
   @inlinable
   @inline(__always)
   mutating func nextDue(at now: UInt64) -> Int32? {

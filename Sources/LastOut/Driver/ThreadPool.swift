@@ -6,9 +6,9 @@
 /// The pool has no limit. Each engine limits the threads of its own values, so blocked tasks of one
 /// engine never delay another engine.
 ///
-/// One thread starts at a time, and a thread that takes work starts the next one if more waits: where
-/// thousands of short tasks are due while new threads do not get a processor, a few threads run them
-/// all.
+/// One thread starts at a time, and a thread that takes work starts the next one if more waits:
+/// where thousands of short tasks are due while new threads do not get a processor, a few threads
+/// run them all.
 @usableFromInline
 package final class ThreadPool: Sendable {
   private struct State: ~Copyable {
@@ -99,7 +99,8 @@ package final class ThreadPool: Sendable {
     }
   }
 
-  /// Waits for work, which may need one more thread; `nil` after the idle time, when the thread ends.
+  /// Waits for work, which may need one more thread; `nil` after the idle time, when the thread
+  /// ends.
   private func nextWork() -> (any PoolWork, needsThread: Bool)? {
     var deadline: Moment?
     return state.wait { state in

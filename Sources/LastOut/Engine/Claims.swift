@@ -48,7 +48,8 @@ struct Claims<Value> {
   /// The keys of the claimed values.
   @inlinable var keys: [KeyIndex] { runs.compactMap { $0?.key } }
 
-  /// Drops the places of removed claims, where flushes overlap for so long that some are always left.
+  /// Drops the places of removed claims, where flushes overlap for so long that some are always
+  /// left.
   @usableFromInline
   mutating func compact() {
     runs = runs.filter { $0 != nil }

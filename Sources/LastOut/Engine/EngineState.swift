@@ -91,7 +91,8 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
     core.hasReady || !isHeldUp && (core.deadline(of: key) ?? .max) < armed
   }
 
-  /// Adds what a change of `key` made: values that run at once, and a wake-up for an earlier deadline.
+  /// Adds what a change of `key` made: values that run at once, and a wake-up for an earlier
+  /// deadline.
   @inlinable
   @inline(never)
   mutating func completeChange(

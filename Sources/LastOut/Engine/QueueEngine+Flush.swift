@@ -161,8 +161,8 @@ extension QueueEngine {
 
   /// Makes the pending value of one key, or of all, due.
   ///
-  /// - Returns: A waiter for these values and for runs in flight, `nil` for none; whether any value was
-  ///   pending; and the work to do.
+  /// - Returns: A waiter for these values and for runs in flight, `nil` for none; whether any value
+  ///   was pending; and the work to do.
   @usableFromInline
   func hasten(_ only: Key? = nil) -> (waiter: Waiter?, isPending: Bool, work: Work) {
     let now = self.now
@@ -214,8 +214,8 @@ extension QueueEngine {
   /// - Parameters:
   ///   - waiter: What to wait for.
   ///   - deadline: When to give up; `nil` for never.
-  ///   - sleeps: How often tasks had slept on the clock when the flush began. On a test clock the wait
-  ///     ends when one more does, because only the caller may be able to wake it.
+  ///   - sleeps: How often tasks had slept on the clock when the flush began. On a test clock the
+  ///     wait ends when one more does, because only the caller may be able to wake it.
   /// - Returns: The keys whose values have not run, and whether one was dropped.
   @usableFromInline
   func block(

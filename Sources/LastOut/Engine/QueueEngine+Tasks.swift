@@ -39,8 +39,8 @@ extension QueueEngine: RunOwner where Value == LastOutTask {
 
   /// Makes a closure the pending task of `key`; returns its run, and whether it replaced another.
   ///
-  /// `body` becomes the replaced closure. A run that no caller has is used again, so a change of a pending task
-  /// allocates nothing.
+  /// `body` becomes the replaced closure. A run that no caller has is used again, so a change of a
+  /// pending task allocates nothing.
   @inlinable
   func enqueue(
     _ body: inout LastOutTask.Body,

@@ -3,8 +3,8 @@
 
 /// A task that was made when its closure was enqueued, and starts with the closure's run.
 ///
-/// A task copies the task-local values of its maker, and nothing else can. The carrier is the task's
-/// executor, so it receives the task's first job and keeps it until the run.
+/// A task copies the task-local values of its maker, and nothing else can. The carrier is the
+/// task's executor, so it receives the task's first job and keeps it until the run.
 @usableFromInline
 final class TaskCarrier: TaskExecutor {
   @usableFromInline typealias Body = @Sendable () async -> Void

@@ -16,8 +16,8 @@ package enum WaitNode: Hashable, Sendable {
 
 /// The callers that wait for runs while they are inside a run, or hold a thread that a run needs.
 ///
-/// Each wait leads from what its caller holds to what the awaited runs need. A caller whose wait would
-/// lead back to itself does not wait for the keys on that way.
+/// Each wait leads from what its caller holds to what the awaited runs need. A caller whose wait
+/// would lead back to itself does not wait for the keys on that way.
 enum WaitGraph {
   private struct Wait: Sendable {
     let waiter: Waiter

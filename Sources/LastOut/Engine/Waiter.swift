@@ -163,7 +163,8 @@ extension EngineState {
     if waits[place].keys.isEmpty, !waits[place].isOpen { work.ended.append(waits[place].waiter) }
   }
 
-  /// Removes a wait; returns the names of the keys that have not ended, and whether one was dropped.
+  /// Removes a wait; returns the names of the keys that have not ended, and whether one was
+  /// dropped.
   @usableFromInline
   mutating func endWait(_ waiter: Waiter) -> (late: [Key], hasDropped: Bool) {
     guard let place = place(of: waiter) else { return ([], false) }

@@ -13,7 +13,8 @@
 
 private import Synchronization
 
-/// The runs that are on the stack of the calling thread, and whether the innermost outlives its call.
+/// The runs that are on the stack of the calling thread, and whether the innermost outlives its
+/// call.
 ///
 /// A mark is on the stack of the thread that runs a value; thread-local storage points at the
 /// innermost one.

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A thread-safe queue of closures under names: it runs only the last one of each name, once the name
-/// has been quiet.
+/// A thread-safe queue of closures under names: it runs only the last one of each name, once the
+/// name has been quiet.
 ///
 /// It is a ``LastOutValueQueue`` whose values are closures, and has all methods of it.
 public typealias LastOutQueue = LastOutTaskQueue<String>
@@ -46,7 +46,8 @@ extension LastOutValueQueue where Value == LastOutTask {
     }
   }
 
-  /// Makes `task` the pending task of a key; the task that it replaces never runs and is freed at once.
+  /// Makes `task` the pending task of a key; the task that it replaces never runs and is freed at
+  /// once.
   ///
   /// - Parameters:
   ///   - key: The key that changes.

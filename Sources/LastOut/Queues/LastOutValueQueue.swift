@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A thread-safe queue of values that handles only the last value of each key, once the key has been
-/// quiet.
+/// A thread-safe queue of values that handles only the last value of each key, once the key has
+/// been quiet.
 ///
 /// Each change of a key replaces its pending value. The key's ``Policy`` decides when the value is
 /// handled. Runs of one key never overlap, and a slow or throwing handler never delays another key.
@@ -18,8 +18,8 @@
 ///
 /// An idle queue has no timer, no thread and causes no wake-ups; one that was never used is a few
 /// hundred bytes. Releasing the queue drops pending values without handling them; call
-/// ``flushAll(timeout:)`` or ``drain()`` first to handle them. Runs in flight continue. A process made
-/// by `fork` must not use a queue of its parent, because it has none of its threads.
+/// ``flushAll(timeout:)`` or ``drain()`` first to handle them. Runs in flight continue. A process
+/// made by `fork` must not use a queue of its parent, because it has none of its threads.
 ///
 /// For closures instead of values, see ``LastOutQueue``.
 public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>: Sendable {
@@ -215,8 +215,8 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
 
   /// Drops all pending values and cancels asynchronous runs in flight.
   ///
-  /// Values are dropped in groups, so that changes on other threads do not wait for all of them; such
-  /// a change may be dropped too.
+  /// Values are dropped in groups, so that changes on other threads do not wait for all of them;
+  /// such a change may be dropped too.
   ///
   /// - Returns: The number of dropped values.
   @inlinable
@@ -232,8 +232,8 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   @discardableResult
   public func flush(forKey key: Key) -> FlushOutcome { lazyEngine.object?.flush(key) ?? .nothing }
 
-  /// Handles all pending values now, once per key, and returns when they and the runs in flight, with
-  /// the values behind them, have ended.
+  /// Handles all pending values now, once per key, and returns when they and the runs in flight,
+  /// with the values behind them, have ended.
   ///
   /// A flush handles values on the calling thread. Asynchronous tasks, tasks of a queue with an
   /// executor that is not made of threads, and all tasks of a flush with a timeout run where they
@@ -241,13 +241,13 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   ///
   /// A flush never waits for itself. Inside a task of this queue it waits only for the runs that it
   /// starts. On the main thread it cannot wait for an asynchronous task of the main actor, and two
-  /// tasks cannot wait for each other: it returns the keys that it does not wait for, and writes them
-  /// to standard error. ``drain()`` waits without blocking a thread. On a test clock a flush waits
-  /// only for asynchronous tasks that it started, until one of them sleeps on the clock.
+  /// tasks cannot wait for each other: it returns the keys that it does not wait for, and writes
+  /// them to standard error. ``drain()`` waits without blocking a thread. On a test clock a flush
+  /// waits only for asynchronous tasks that it started, until one of them sleeps on the clock.
   ///
-  /// - Parameter timeout: How long to wait; `nil` for no limit. A task that blocks longer delays the
-  ///   return only if it must run on the caller: on a test clock, for the main actor while its thread
-  ///   waits, or on the thread of the queue's own executor.
+  /// - Parameter timeout: How long to wait; `nil` for no limit. A task that blocks longer delays
+  ///   the return only if it must run on the caller: on a test clock, for the main actor while its
+  ///   thread waits, or on the thread of the queue's own executor.
   /// - Returns: The keys whose values were not handled when the flush returned. These continue.
   @inlinable
   @discardableResult
@@ -260,12 +260,12 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   @discardableResult
   public func executePendingTasks(timeout: Duration? = nil) -> [Key] { flushAll(timeout: timeout) }
 
-  /// Handles all pending values now where they always are, and waits for them and the runs in flight
-  /// without blocking a thread.
+  /// Handles all pending values now where they always are, and waits for them and the runs in
+  /// flight without blocking a thread.
   ///
-  /// Inside a task of this queue it waits only for the runs that it starts. It does not wait for a task
-  /// that waits for the caller; it writes the keys of such tasks to standard error. It returns early
-  /// when the caller's task is cancelled.
+  /// Inside a task of this queue it waits only for the runs that it starts. It does not wait for a
+  /// task that waits for the caller; it writes the keys of such tasks to standard error. It returns
+  /// early when the caller's task is cancelled.
   public func drain() async { await lazyEngine.object?.drain() }
 
   // MARK: Queries

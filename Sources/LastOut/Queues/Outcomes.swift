@@ -15,8 +15,9 @@ public enum CancelOutcome: Hashable, Sendable {
 public enum FlushOutcome: Hashable, Sendable {
   /// The pending task has run.
   case ran
-  /// The flush could not wait for the task: the caller is a task of the queue and the key is running,
-  /// or the flush would wait for itself. The task runs, or follows when the key's run has ended.
+  /// The flush could not wait for the task: the caller is a task of the queue and the key is
+  /// running, or the flush would wait for itself. The task runs, or follows when the key's run has
+  /// ended.
   case markedDue
   /// Nothing was pending, or it was cancelled while the flush waited.
   case nothing

@@ -4,10 +4,10 @@
 extension AsyncSequence where Self: Sendable, Element: Sendable {
   /// Returns the last element of each burst, once it has settled by `policy`.
   ///
-  /// Elements with different keys settle independently. When this sequence ends, pending elements are
-  /// delivered at once, so the last element is never lost; an error follows the pending elements. A
-  /// slow consumer receives the newest element of each key, not every one: the number of waiting
-  /// elements is bounded by the number of keys.
+  /// Elements with different keys settle independently. When this sequence ends, pending elements
+  /// are delivered at once, so the last element is never lost; an error follows the pending
+  /// elements. A slow consumer receives the newest element of each key, not every one: the number
+  /// of waiting elements is bounded by the number of keys.
   ///
   /// ```swift
   /// for try await change in changes.settled(by: .live, keyedBy: \.id) { … }

@@ -17,8 +17,8 @@ public func debounce(
 /// A function that runs only its last task, once that has settled.
 ///
 /// Each call replaces the pending task, which is freed at once. Tasks run on threads of the library
-/// and never overlap; an error that one throws is written to standard error. Copies share one pending
-/// task; releasing all of them does not stop it.
+/// and never overlap; an error that one throws is written to standard error. Copies share one
+/// pending task; releasing all of them does not stop it.
 public struct Debounce: Sendable {
   private static var key: UInt8 { 0 }
 

@@ -3,9 +3,9 @@
 
 /// Reports a critical section that takes too long.
 ///
-/// Create one before the section and call ``invalidate()`` after it. If the timeout passes first, the
-/// handler is called on a thread that only handlers of watchdogs use, so neither a blocked section
-/// nor blocked tasks can delay it. Releasing a watchdog invalidates it.
+/// Create one before the section and call ``invalidate()`` after it. If the timeout passes first,
+/// the handler is called on a thread that only handlers of watchdogs use, so neither a blocked
+/// section nor blocked tasks can delay it. Releasing a watchdog invalidates it.
 public final class Watchdog: Sendable {
   /// The name, the handler's first argument.
   public let name: String

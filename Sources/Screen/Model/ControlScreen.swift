@@ -10,8 +10,8 @@ import Values
 /// The state of the full-screen stepper: keys, replies and ticks go in, requests come out.
 ///
 /// It owns no terminal, socket or clock. The caller passes each event with its time, sends the
-/// requests from ``dequeueRequests()``, draws the screen with ``ScreenRenderer``, and calls ``tick(at:)``
-/// no later than ``nextTick(after:)``.
+/// requests from ``dequeueRequests()``, draws the screen with ``ScreenRenderer``, and calls
+/// ``tick(at:)`` no later than ``nextTick(after:)``.
 package struct ControlScreen: Sendable {
   /// The input mode, which decides what keys do.
   package enum Mode: Hashable, Sendable {

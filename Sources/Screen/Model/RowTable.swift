@@ -57,8 +57,8 @@ package struct RowTable: RandomAccessCollection, MutableCollection, Sendable {
 
   /// The urgent value that stops a property, and the index of the row that has it.
   ///
-  /// The property's own value has precedence over that of a property whose `ends` names it, and that
-  /// over any other of the device.
+  /// The property's own value has precedence over that of a property whose `ends` names it, and
+  /// that over any other of the device.
   func urgent(for row: ScreenRow) -> (index: Int, value: JSONValue)? {
     let candidates = rows.indices.filter {
       rows[$0].deviceID == row.deviceID && rows[$0].property.stopValue != nil

@@ -44,7 +44,8 @@ package struct TrialOutcome: Hashable, Sendable {
 /// The gestures of a recording: changes of one key that follow each other closely.
 package struct Gestures: Sendable {
   private let lasts: Set<Int>
-  /// For each key, the positions of the first and the last change of each gesture, and their number.
+  /// For each key, the positions of the first and the last change of each gesture, and their
+  /// number.
   private let spans: [Int: [Span]]
 
   package struct Span: Hashable, Sendable {

@@ -8,8 +8,8 @@ import Values
 
 /// An ESPHome node with its MQTT component: `…/command` in, retained `…/state` out.
 ///
-/// Parts have the names of their topics: `light/<object>`, `switch/<object>` and so on. A light reports
-/// its target, a cover its current position.
+/// Parts have the names of their topics: `light/<object>`, `switch/<object>` and so on. A light
+/// reports its target, a cover its current position.
 package struct ESPHomeNode: WireConvention {
   package static let fullTravel = Duration.seconds(4)
 

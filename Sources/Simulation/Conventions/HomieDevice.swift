@@ -7,8 +7,8 @@ package import LastOut
 
 /// A Homie 5 device: `…/set` in; `$target` immediately, then the value, both retained.
 ///
-/// Parts are named `<node>/<property>` and have a `value` and a `target`. A payload that does not fit
-/// the datatype is ignored.
+/// Parts are named `<node>/<property>` and have a `value` and a `target`. A payload that does not
+/// fit the datatype is ignored.
 package struct HomieDevice: WireConvention {
   /// The time that a number takes from 0 to 100.
   package static let fullTravel = Duration.seconds(1)

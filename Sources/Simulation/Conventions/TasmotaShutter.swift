@@ -5,7 +5,8 @@ import Devices
 internal import JSON
 package import LastOut
 
-/// A Tasmota shutter: `ShutterPosition1` in; position, direction and target in `RESULT` as it moves.
+/// A Tasmota shutter: `ShutterPosition1` in; position, direction and target in `RESULT` as it
+/// moves.
 package struct TasmotaShutter: WireConvention {
   private static let part = "shutter"
   package static let fullTravel = Duration.seconds(4)

@@ -9,8 +9,8 @@ internal import Values
 /// A strip with WLED: JSON on `/api`, brightness and power on the device topic, color on `/col`;
 /// `/g`, `/c`, `/v` out.
 ///
-/// Power is reported as brightness only, with 0 for off. `ON` restores the last brightness. Of JSON it
-/// knows `on`, `bri` and the first color of `seg`.
+/// Power is reported as brightness only, with 0 for off. `ON` restores the last brightness. Of JSON
+/// it knows `on`, `bri` and the first color of `seg`.
 package struct WLEDStrip: WireConvention {
   private static let part = "strip"
 

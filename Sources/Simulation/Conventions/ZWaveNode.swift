@@ -8,9 +8,9 @@ import Values
 
 /// A node behind Z-Wave JS UI, with topics of the type ValueID or by name.
 ///
-/// Parts are named `<command class>/<endpoint>`, such as `38/0` or `switch_multilevel/endpoint_0`. Level
-/// 255 restores the last one. A write to `targetValue`, or to `currentValue`, is
-/// reported on `targetValue` immediately; `currentValue` follows as the node moves.
+/// Parts are named `<command class>/<endpoint>`, such as `38/0` or `switch_multilevel/endpoint_0`.
+/// Level 255 restores the last one. A write to `targetValue`, or to `currentValue`, is reported on
+/// `targetValue` immediately; `currentValue` follows as the node moves.
 package struct ZWaveNode: WireConvention {
   package static let fullTravel = Duration.seconds(2)
 

@@ -152,7 +152,8 @@ extension DemoScript {
     }
   }
 
-  /// Reads a script of grammar lines with `at` in milliseconds; a missing one repeats the line before.
+  /// Reads a script of grammar lines with `at` in milliseconds; a missing one repeats the line
+  /// before.
   ///
   /// - Throws: ``Mistakes`` with every line that cannot be played on the devices in `registry`.
   package init(text: [UInt8], registry: Registry) throws(Mistakes) {

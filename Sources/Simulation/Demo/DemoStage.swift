@@ -14,8 +14,8 @@ package import Operations
 import PrivateBroker
 import Values
 
-/// The demo: a private broker process, and the gateway, the simulated devices and the script player on
-/// one event loop.
+/// The demo: a private broker process, and the gateway, the simulated devices and the script player
+/// on one event loop.
 ///
 /// Devices and player have MQTT connections of their own, so the gateway sees the traffic of a real
 /// home.

@@ -3,8 +3,8 @@
 
 /// The times of the changes that a user's gesture makes.
 ///
-/// A reaching hand follows a minimum-jerk path: slow, fast in the middle (1.875 times the mean speed),
-/// slow again. A slider therefore reports most of its changes in the middle of a drag.
+/// A reaching hand follows a minimum-jerk path: slow, fast in the middle (1.875 times the mean
+/// speed), slow again. A slider therefore reports most of its changes in the middle of a drag.
 package enum Gesture {
   /// One change of a value, in milliseconds after the gesture's start.
   package struct Point: Hashable, Sendable {

@@ -9,8 +9,8 @@ package import LastOut
 /// A radiator thermostat that cannot keep up: it loses commands that arrive close together.
 ///
 /// After accepting a command it is busy for ``busyTime`` and ignores further commands. The new
-/// set-point takes effect and is reported after ``confirmDelay``. Flooding such a device leaves it at a
-/// value that is not the last one.
+/// set-point takes effect and is reported after ``confirmDelay``. Flooding such a device leaves it
+/// at a value that is not the last one.
 package struct SlowThermostat: SimulatedDevice {
   package static let busyTime = Duration.milliseconds(600)
   package static let confirmDelay = Duration.milliseconds(1000)

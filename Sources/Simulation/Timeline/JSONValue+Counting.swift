@@ -7,7 +7,8 @@ import JSON
 extension JSONValue {
   /// The number plus `amount`; `nil` if this is not a number.
   ///
-  /// Whole numbers stay whole. Sums are rounded to nine decimals, so that steps of a tenth show tenths.
+  /// Whole numbers stay whole. Sums are rounded to nine decimals, so that steps of a tenth show
+  /// tenths.
   func stepped(by amount: Double) -> JSONValue? {
     switch self {
     case .integer(let number):

@@ -7,9 +7,9 @@ package import LastOut
 
 /// The `simulate` command without I/O: grammar lines go in, runs and error messages come out.
 ///
-/// A line that is invalid is reported with its number and left out. ``output`` and ``mistakes`` can be
-/// read and removed at any time. Memory grows with the number of keys, not with the length of the
-/// input.
+/// A line that is invalid is reported with its number and left out. ``output`` and ``mistakes`` can
+/// be read and removed at any time. Memory grows with the number of keys, not with the length of
+/// the input.
 package struct TimelineSession: ~Copyable {
   /// The maximum length of a line, in bytes.
   package static let lineLimit = 64 * 1024
@@ -50,8 +50,8 @@ package struct TimelineSession: ~Copyable {
     plot = draws ? TimelinePlot() : nil
   }
 
-  /// Checks lines and keeps their changes, for ``KeyAdvice``; with the keys and types of `registry`,
-  /// if there is one.
+  /// Checks lines and keeps their changes, for ``KeyAdvice``; with the keys and types of
+  /// `registry`, if there is one.
   package init(recordingFor registry: Registry?) {
     if let registry {
       self.init(registry: registry)

@@ -10,9 +10,9 @@ import Values
 /// Plays timed changes through the queue on a virtual clock.
 ///
 /// Pass the lines in file order to ``apply(_:)``, then call ``finish()``. ``runs`` can be read and
-/// removed at any time. Lines with the same `at` form a batch: due timers run before it, values with
-/// delay 0 at its end. Keys that are due at the same instant run in the order in which the lines first
-/// named them. Memory grows with the number of keys, not with the number of lines.
+/// removed at any time. Lines with the same `at` form a batch: due timers run before it, values
+/// with delay 0 at its end. Keys that are due at the same instant run in the order in which the
+/// lines first named them. Memory grows with the number of keys, not with the number of lines.
 package struct TimelineSimulator: ~Copyable {
   private struct KeyState {
     /// The position in the order in which keys were first named.

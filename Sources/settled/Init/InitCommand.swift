@@ -20,11 +20,11 @@ struct InitCommand: DaemonCommand {
     and subscribe below its base topic. Then it reads what Zigbee2MQTT, Home Assistant discovery, \
     Homie 5 and Tasmota announce, shows what it would write, and asks before it writes.
 
-    It writes settle.yaml, device files as "settle import" does, and the password, if there is one, \
-    into a file of its own with mode 600. The settings name a journal too, so that accepted values \
-    survive a crash. An existing file is never replaced: the exit code is then 65. Without --config \
-    the folder is /etc/settle for root, else ./config; and nothing is written while a gateway runs \
-    that has settings already.
+    It writes settle.yaml, device files as "settle import" does, and the password, if there is \
+    one, into a file of its own with mode 600. The settings name a journal too, so that accepted \
+    values survive a crash. An existing file is never replaced: the exit code is then 65. Without \
+    --config the folder is /etc/settle for root, else ./config; and nothing is written while a \
+    gateway runs that has settings already.
 
     With --yes it asks nothing. The broker is then --broker, else SETTLE_MQTT_URL, else \
     \(BrokerAddress.standard). User name and password come from the address \

@@ -13,8 +13,8 @@ package enum Clause: Int, CaseIterable, Hashable, Sendable {
   case orderOfGroups
   /// Order between presses of one device.
   case orderOfPresses
-  /// Any of these orders, if the older message is sent by a later process, and the newer one was not an
-  /// urgent value that had waited for the disk for as long as one does at most.
+  /// Any of these orders, if the older message is sent by a later process, and the newer one was
+  /// not an urgent value that had waited for the disk for as long as one does at most.
   case orderAfterCrash
   /// What a person asked of a device is its state once all is quiet.
   case stateOfCovers

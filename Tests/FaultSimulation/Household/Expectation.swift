@@ -6,9 +6,9 @@ package import Values
 
 /// What a person expects of each property, from the accepted changes and the rules of the contract.
 ///
-/// It knows neither queues nor messages: the newest change of a property decides, a press decides for
-/// the property that it moves, an implying value for the implied property, and a hand at the device
-/// for what it touched. Where two of them meet undecided, nothing is expected.
+/// It knows neither queues nor messages: the newest change of a property decides, a press decides
+/// for the property that it moves, an implying value for the implied property, and a hand at the
+/// device for what it touched. Where two of them meet undecided, nothing is expected.
 package struct Expectation: Sendable {
   /// A state that a property must have at rest.
   package enum Want: Hashable, Sendable {
@@ -98,7 +98,8 @@ package struct Expectation: Sendable {
         forget(implying: implied, otherThan: .boolean(flag))
       }
     }
-    // The stated value beats the implied one, and a new one every older value that implies otherwise.
+    // The stated value beats the implied one, and a new one every older value that implies
+    // otherwise.
     for (key, value) in parts where !facts[key].isAction { forget(implying: key, otherThan: value) }
   }
 
@@ -186,7 +187,8 @@ package struct Expectation: Sendable {
     command(of: key).flatMap { ends[$0]?.phase }
   }
 
-  /// Whether a press decides about a property: where that leads is known, where it is on the way is not.
+  /// Whether a press decides about a property: where that leads is known, where it is on the way is
+  /// not.
   package func isPressed(_ key: Int) -> Bool {
     command(of: key).map { facts[$0.key].isAction } ?? false
   }
@@ -196,7 +198,8 @@ package struct Expectation: Sendable {
     if case .command(let command) = rows[key].cause { command } else { nil }
   }
 
-  /// Judges the state of a property at rest; `isStopped`: it was told to stop, and nothing moved it since.
+  /// Judges the state of a property at rest; `isStopped`: it was told to stop, and nothing moved it
+  /// since.
   package func verdict(_ key: Int, state: Value?, isStopped: Bool) -> Verdict {
     let row = rows[key]
     switch row.want {

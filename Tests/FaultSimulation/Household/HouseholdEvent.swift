@@ -88,8 +88,8 @@ struct HouseholdCommands {
   var decidedCount = 0
   /// Intents whose values were resumed by a later process.
   var replayed: Set<UInt64> = []
-  /// Urgent intents that waited for the disk for as long as they do at most; a crash may replay what is
-  /// older.
+  /// Urgent intents that waited for the disk for as long as they do at most; a crash may replay
+  /// what is older.
   var impatient: Set<UInt64> = []
   /// Since when an urgent value of each key waits.
   var urgentSince: [Int: Moment] = [:]

@@ -119,7 +119,8 @@ extension HouseholdLife {
 
   // MARK: - At rest
 
-  /// Checks that every device is as a person expects once all is quiet, and that the gateway knows it.
+  /// Checks that every device is as a person expects once all is quiet, and that the gateway knows
+  /// it.
   func checkRest() {
     if core.commands.hasUnsent || !core.commands.dispatcher.isDrained {
       return fail(

@@ -118,8 +118,8 @@ extension HouseholdLife {
         commands.impatient.insert(intent)
       }
     case .unchanged:
-      // Nothing tells a gateway yet that the device has lost its power, and with it the value; that a
-      // press moves it on from where it was heard; or that it takes longer than it has to.
+      // Nothing tells a gateway yet that the device has lost its power, and with it the value; that
+      // a press moves it on from where it was heard; or that it takes longer than it has to.
       let isUnpowered = !devices[facts[key].device].isPowered
       let isElsewhere = isLate(key) || isPressed(key) || isSlow(key)
       if isUnpowered || isElsewhere && !endedUnheard.contains(key) { expectation.excuse(key) }
@@ -131,8 +131,8 @@ extension HouseholdLife {
     expectation.phase(event.phase, of: command, reason: event.reason, isFinal: event.isFinal)
   }
 
-  /// Whether a message for a key is still on its way to the device, or a report from it: what it has
-  /// reported is about older messages, and nothing tells a gateway so.
+  /// Whether a message for a key is still on its way to the device, or a report from it: what it
+  /// has reported is about older messages, and nothing tells a gateway so.
   func isLate(_ key: Int) -> Bool {
     timeline.contains { planned in
       switch planned {
@@ -232,7 +232,8 @@ extension HouseholdLife {
     let kept = Set(contents.entries.compactMap { command(in: $0) })
     for key in facts.indices {
       guard let command = expectation.command(of: key), !kept.contains(command) else { continue }
-      // What was told to nobody is not promised, and what was sent before the kill may be acknowledged.
+      // What was told to nobody is not promised, and what was sent before the kill may be
+      // acknowledged.
       let isUntold = commands.undurable[command] != nil || expectation.phase(of: key) == .sending
       if isUntold { expectation.excuse(key) }
       guard expectation.isUnresolved(key) else { continue }

@@ -11,8 +11,8 @@ import Values
 
 /// What people, automations and faults do in a chapter.
 extension HouseholdLife {
-  /// The pauses between two requests, in milliseconds: below and above quiet periods, acknowledgements
-  /// and travels.
+  /// The pauses between two requests, in milliseconds: below and above quiet periods,
+  /// acknowledgements and travels.
   private static let pauses = [0, 0, 5, 30, 120, 350, 700, 1500, 2500, 4000, 9000]
 
   /// Plans the requests and faults of a chapter.

@@ -11,10 +11,10 @@ import Values
 
 /// A run of one gateway among the devices of a household, in an unkind world.
 ///
-/// Acknowledgements are late, reordered or lost; devices repeat requests and travel, or refuse, clamp
-/// and forget them; people change related properties within moments. It drives the ``GatewayCore``
-/// that ships. A life has chapters: in each, people and faults do a few things, then all faults end,
-/// and once everything is quiet every device must be as a person expects.
+/// Acknowledgements are late, reordered or lost; devices repeat requests and travel, or refuse,
+/// clamp and forget them; people change related properties within moments. It drives the
+/// ``GatewayCore`` that ships. A life has chapters: in each, people and faults do a few things,
+/// then all faults end, and once everything is quiet every device must be as a person expects.
 package final class HouseholdLife {
   /// A mistake in the simulated world, which the checks must find.
   package enum Mistake: Sendable {

@@ -9,8 +9,8 @@ package struct HouseholdReport: Sendable {
   package let steps: Int
   package let seen: HouseholdCoverage
 
-  /// Runs `seed`, which ends with the first violation of one of `clauses`; `listener` receives every
-  /// event, and `mistake` is what is wrong with the simulated world.
+  /// Runs `seed`, which ends with the first violation of one of `clauses`; `listener` receives
+  /// every event, and `mistake` is what is wrong with the simulated world.
   package init(
     seed: UInt64,
     steps: Int,

@@ -5,7 +5,8 @@ import LastOutTesting
 
 /// How unkind the world of one life is; every seed has its own mixture.
 struct HouseholdTraits {
-  /// No device, link, disk or process fails; acknowledgements may still be late, and devices travel.
+  /// No device, link, disk or process fails; acknowledgements may still be late, and devices
+  /// travel.
   let isFaultless: Bool
   let isJournalled: Bool
   let groupsHaveTopics: Bool

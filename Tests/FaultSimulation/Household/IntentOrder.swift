@@ -5,9 +5,9 @@ package import Values
 
 /// What the simulated broker knows of the order of people's intents.
 ///
-/// For two changes of which either ends or overwrites the other, no message that the older one caused
-/// arrives after one that the newer one caused. A repetition counts as its change; a merged message is
-/// as new as its newest.
+/// For two changes of which either ends or overwrites the other, no message that the older one
+/// caused arrives after one that the newer one caused. A repetition counts as its change; a merged
+/// message is as new as its newest.
 package struct IntentOrder: Sendable {
   /// What a message carries for one key.
   package struct Part: Sendable {

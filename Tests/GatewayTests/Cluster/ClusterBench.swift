@@ -48,8 +48,8 @@ final class ClusterBench {
 
   // MARK: - Members
 
-  /// Writes the settings of a member; `devices` is its folder of device files, and `file` another name for
-  /// its settings and its socket.
+  /// Writes the settings of a member; `devices` is its folder of device files, and `file` another
+  /// name for its settings and its socket.
   func configure(
     _ member: String,
     as file: String? = nil,

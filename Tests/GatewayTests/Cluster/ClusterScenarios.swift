@@ -279,8 +279,8 @@ import Testing
 }
 
 extension ClusterBench {
-  /// Sets a value, again while the answer is that the outcome is unknown: what was sent to a gateway that
-  /// was killed in the same moment.
+  /// Sets a value, again while the answer is that the outcome is unknown: what was sent to a
+  /// gateway that was killed in the same moment.
   func set(_ key: String, to value: Int, by member: String) throws -> JSONValue {
     while true {
       let answer = try client(member).ask(#"{"key":"\#(key)","set":\#(value)}"#)

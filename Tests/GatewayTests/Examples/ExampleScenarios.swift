@@ -293,7 +293,8 @@ import Testing
   @Test(arguments: try examples(.asking))
   func `an example that asks works with the suggested answers`(example: DocumentedExample) throws {
     let house = try ExampleHouse(withGateway: false)
-    // At a pace that a person has: a terminal that is full of input that nobody reads shows no output.
+    // At a pace that a person has: a terminal that is full of input that nobody reads shows no
+    // output.
     let answers = "while sleep 0.1; do echo; done"
     let run = try ExampleRun("\(answers) | script -qec '\(example.line)' /dev/null", in: house)
     let told = { Comment(rawValue: "\(example)\n\(run.output)\n\(run.errors)") }

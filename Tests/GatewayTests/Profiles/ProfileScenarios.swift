@@ -48,8 +48,8 @@ import Testing
       ProfileScenarios.phases(of: key, in: witness.messages)
     }
 
-    /// Asks for a change on `settle/<key>/<verb>`, lets it leave if it would wait, and waits for its
-    /// end; checks what left for the device meanwhile.
+    /// Asks for a change on `settle/<key>/<verb>`, lets it leave if it would wait, and waits for
+    /// its end; checks what left for the device meanwhile.
     func change(
       _ row: ProfileCase,
       _ change: ProfileCase.Change,
