@@ -41,37 +41,27 @@ extension CommandStateMachine {
   ) {
     guard dispatcher.facts[key].hasImplications else { return }
     let cause = (value, key)
-    for other in dispatcher.relations[key].implying where keys?.contains(other.key) ?? true {
-      if other.value != value { endSteps(of: other.key, by: cause, at: now) }
+    /// Ends the command of a key that implies a wrong value, unless it is of the same change.
+    func endImplying(_ other: ImpliedValue, where isWrong: (Value) -> Bool) {
+      guard keys?.contains(other.key) ?? true else { return }
       dispatcher.end(other.key, by: cause, at: now) { change in
-        let isSameChange = change.rides && change.acceptedAt == now
-        return !isSameChange && !other.agrees(change.value, with: value)
+        !(change.rides && change.acceptedAt == now) && isWrong(change.value)
       }
+    }
+    for other in dispatcher.relations[key].implying {
+      if other.value != value, keys?.contains(other.key) ?? true {
+        endSteps(of: other.key, by: cause, at: now)
+      }
+      endImplying(other) { !other.agrees($0, with: value) }
     }
     for other in dispatcher.relations[key].implied where keys?.contains(other.key) ?? true {
       endSteps(of: other.key, by: cause, at: now)
       dispatcher.end(other.key, by: cause, at: now) { !other.agrees(value, with: $0.value) }
-      if !rides {
-        endSiblings(of: key, other.implied(by: value), of: other.key, by: cause, keys, at: now)
-      }
-    }
-  }
-
-  /// Ends the commands of other keys than `key` that imply another value of `implied` than `made`:
-  /// a brightness of 0 turns off the lamp that an older color would turn on.
-  private mutating func endSiblings(
-    of key: KeyIndex,
-    _ made: Value?,
-    of implied: KeyIndex,
-    by cause: (value: Value, key: KeyIndex),
-    _ keys: [KeyIndex]?,
-    at now: Moment
-  ) {
-    for sibling in dispatcher.relations[implied].implying
-    where sibling.key != key && keys?.contains(sibling.key) ?? true {
-      dispatcher.end(sibling.key, by: cause, at: now) { change in
-        let isSameChange = change.rides && change.acceptedAt == now
-        return !isSameChange && sibling.implied(by: change.value) != made
+      guard !rides else { continue }
+      // A brightness of 0 turns off the lamp that an older color would turn on.
+      let made = other.implied(by: value)
+      for sibling in dispatcher.relations[other.key].implying where sibling.key != key {
+        endImplying(sibling) { sibling.implied(by: $0) != made }
       }
     }
   }

@@ -150,14 +150,6 @@ struct EntityReader {
 
   // MARK: - Changing the last property
 
-  /// Removes the last property's state and reports the reason.
-  mutating func dropState(_ reason: String) {
-    guard let last = properties.indices.last, properties[last]["state"] != nil else { return }
-    properties[last]["state"] = Optional.none
-    properties[last]["confirm"] = Optional.none
-    report(reason)
-  }
-
   /// Sets the words in which the last property's state is reported, if they are not those of its
   /// commands.
   mutating func decodeLast(onKey: String, offKey: String) {
