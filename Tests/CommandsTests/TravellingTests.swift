@@ -235,6 +235,13 @@ import Values
     }
   }
 
+  private static var press: Property {
+    .word("button", kind: .action(["CLOSE"]), delay: 0) {
+      $0.urgent = [.text("CLOSE")]
+      $0.ends = ["level"]
+    }
+  }
+
   @Test func `an action that ends the property ends the time at once`() throws {
     var bench = try Self.repeated(beside: [Self.stop])
     try bench.report("level", 100)
@@ -261,6 +268,38 @@ import Values
     try bench.report("mode", "off")
     #expect(try bench.target("level") == 100)
     #expect(bench.wait() == nil)
+  }
+
+  @Test func `the way of a press does not end a value that the device has not heard`() throws {
+    var bench = Bench([.of("d", [Self.dial(), Self.press])])
+    try bench.report("level", 50)
+    try bench.set("button", .text("CLOSE"))
+    bench.send()
+    try bench.report("level", 48)
+    try bench.set("level", 60, now: true)
+    let leaving = bench.publishes()
+    try bench.report("level", 40)
+    #expect(bench.told().last == "level sending 60")
+    bench.finish(leaving, .lost)
+    bench.connect(false)
+    try bench.report("level", 32)
+    bench.connect(true)
+    #expect(bench.send() == ["60"])
+    // It has heard it, and is moved by a hand.
+    try bench.report("level", 20)
+    #expect(bench.told().last == "level superseded 60: changed at the device")
+  }
+
+  @Test func `after five minutes a press moves nothing any more`() throws {
+    var bench = Bench([.of("d", [Self.dial(), Self.press])])
+    try bench.report("level", 50)
+    try bench.set("button", .text("CLOSE"))
+    bench.send()
+    bench.pass(300_000)
+    try bench.set("level", 60, now: true)
+    _ = bench.publishes()
+    try bench.report("level", 40)
+    #expect(bench.told().last == "level superseded 60: changed at the device")
   }
 
   // MARK: - Newer commands

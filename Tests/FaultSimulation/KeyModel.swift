@@ -79,6 +79,8 @@ struct KeyModel {
   var ready: Entry?
   /// The actions that wait behind it, in order.
   var behind: [Entry] = []
+  /// Until when the device may move because of an urgent value that has ended those of this key.
+  var drivenUntil: Moment?
   /// The first value that was accepted since an urgent one is ready.
   var heir: UInt64?
   /// The urgent value that newer ones have replaced before it was sent, and the first of those.

@@ -45,15 +45,17 @@ extension Model {
     at now: Moment
   ) -> Bool {
     let key = keys[place]
+    let isDriven = key.drivenUntil.map { now < $0 } ?? false
     if let ready = key.ready, ready.attempt > 1 {
       if key.property.isShown(ready.value, by: wire) {
+        keys[place].drivenUntil = nil
         keys[place].ready = nil
         keys[place].confirm(ready.value, at: now)
         lanes.interrupted(device: key.device)
         emit(.confirmed, ready, place)
         return false
       }
-      if isInterim(value, to: ready.value, place) {
+      if isDriven || isInterim(value, to: ready.value, place) {
         keys[place].move(value, from: before, to: ready.value, at: now)
         return false
       }
@@ -64,6 +66,7 @@ extension Model {
     guard let flight = key.flight else { return meaningAtRest(value, wire, before, place, at: now) }
     if flight.isEnded { return false }
     if key.property.isShown(flight.entry.value, by: wire) {
+      keys[place].drivenUntil = nil
       if flight.isSending {
         keys[place].flight?.isShown = true
       } else {
@@ -71,7 +74,7 @@ extension Model {
       }
       return false
     }
-    if isInterim(value, to: flight.entry.value, place) {
+    if isDriven && flight.isSending || isInterim(value, to: flight.entry.value, place) {
       // It reported the value, and no longer does.
       if !key.travels { keys[place].flight?.isShown = false }
       keys[place].move(value, from: before, to: flight.entry.value, at: now)

@@ -255,8 +255,9 @@ extension Model {
       if keys[other].flight?.entry.isUrgent == true { keys[other].flight?.isOvertaken = true }
     }
     if entry.isUrgent {
-      for other in keys[place].ends where keys[Int(other.rawValue)].property.state != nil {
-        outdatedKeys.insert(Int(other.rawValue))
+      for other in keys[place].ends.map({ Int($0.rawValue) }) {
+        keys[other].drivenUntil = now.advanced(by: .seconds(300))
+        if keys[other].property.state != nil { outdatedKeys.insert(other) }
       }
     }
     keys[place].flight = KeyModel.Flight(entry: entry, confirmBy: nil, grace: grace)

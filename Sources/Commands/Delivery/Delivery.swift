@@ -68,6 +68,8 @@ struct Delivery {
   private(set) var implied: Value?
   /// The time until the key is at rest.
   private(set) var travel = Travel()
+  /// Until when the device may move because of an urgent command that has ended those of this key.
+  private var drivenUntil: Moment?
   private(set) var reception = Reception.none
 
   /// What the device will have if nothing else happens, as far as that is known.
@@ -119,6 +121,9 @@ struct Delivery {
 
   /// That command failed.
   mutating func endImplication() { implied = nil }
+
+  /// An urgent command has left that ends those of this key: the device may move, nobody knows where.
+  mutating func drive(at now: Moment) { drivenUntil = now.advanced(by: Travel.limit) }
 
   /// A command has left that must not be followed by another attempt of the one in flight.
   mutating func overtake() { inFlight?.isOvertaken = true }
@@ -238,7 +243,9 @@ struct Delivery {
     if let implied, !isImplied || property.isSameOnWire(implied, value) { self.implied = nil }
     if let awaited = repetition ?? inFlight?.command {
       if repetition == nil, inFlight?.isEnded == true { return report }
-      let isInterim = movesActualOnly || travel.includes(value, of: property)
+      // A command that the device has not heard yet does not end what moves it.
+      let isDriven = (repetition != nil || isSending) && drivenUntil.map { now < $0 } ?? false
+      let isInterim = movesActualOnly || isDriven || travel.includes(value, of: property)
       if property.isShown(awaited.value, by: wire) {
         report.verdict = show(awaited, isRepeated: repetition != nil, at: now)
       } else if isInterim {
@@ -268,6 +275,7 @@ struct Delivery {
 
   /// The device shows the value of a command.
   private mutating func show(_ command: Command, isRepeated: Bool, at now: Moment) -> Verdict {
+    drivenUntil = nil
     if isRepeated {
       travel.confirm(command.value, at: now)
       return .ended(command, .confirmed, reason: nil)

@@ -186,7 +186,7 @@ extension CommandDispatcher {
       }
       emit(.sending, of: command, for: key, at: now)
       if facts[key].isBehind { overtake(by: key) }
-      if command.isUrgent { outdateEnded(by: key) }
+      if command.isUrgent { outdateEnded(by: key, at: now) }
     }
     imply(by: keys, commands, at: now)
     log.statistics.published += 1
@@ -202,8 +202,11 @@ extension CommandDispatcher {
   }
 
   /// What an urgent command ends is not known until the device reports it: a STOP stops somewhere.
-  private mutating func outdateEnded(by key: KeyIndex) {
-    for other in relations[key].ends { sendQueue.outdate(other) }
+  private mutating func outdateEnded(by key: KeyIndex, at now: Moment) {
+    for other in relations[key].ends {
+      sendQueue.outdate(other)
+      deliveries.update(other) { $0.drive(at: now) }
+    }
   }
 
   /// An urgent command that would have ended the one of `key`, which has left, is not repeated
