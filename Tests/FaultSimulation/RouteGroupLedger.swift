@@ -11,7 +11,7 @@ import Routing
 /// It knows lamps, not topics: no lamp gets an older value after a newer one, nor an older one that
 /// turns it on after a newer one that turns it off, or the other way around; and at last each lamp
 /// has what it was given last. A brightness turns a lamp on. A value that is older than an off may
-/// be left out.
+/// be left out, and must be if the off is that of a group.
 struct RouteGroupLedger {
   /// The lamps that each name reaches.
   static let reach = ["l1": [0], "l2": [1], "l3": [2], "all": [0, 1], "hall": [0, 2]]
@@ -98,6 +98,9 @@ struct RouteGroupLedger {
       return "\(publish.topic) carries \(text), which no message had"
     }
     let isOn = values["state"].map { $0 == "\"ON\"" }
+    if values["color_temp"] == nil, let off = groupOff(after: newest, for: name) {
+      return "\(name) gets \(text), which the off \(off) of its group has ended"
+    }
     let state = isOn.flatMap { asked($0, of: name, upTo: newest) }
     for lamp in Self.reach[name] ?? [] {
       if let isOn {
@@ -122,6 +125,15 @@ struct RouteGroupLedger {
       }
     }
     return nil
+  }
+
+  /// A newer off of a group that has all lamps of `name`: it drops what waits for them, but colors.
+  private func groupOff(after number: Int, for name: String) -> Int? {
+    let lamps = Self.reach[name] ?? []
+    return accepted.last {
+      $0.number > number && $0.name != name && $0.power == false
+        && lamps.allSatisfy(Set(Self.reach[$0.name] ?? []).contains)
+    }?.number
   }
 
   /// The newest message that asked for the state that one of `name` has; `nil` if none did, or if a
