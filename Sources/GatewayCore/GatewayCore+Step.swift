@@ -31,15 +31,17 @@ extension GatewayCore {
         stage = .emitting
       case .emitting:
         if let effect = groups.popReady(from: &outbox, in: &pipeline) { return effect }
-        if groups.takeNews() {
+        if groups.takeNews() || hasUnrecordedEvents {
           collectOutcomes(at: now)
           continue
         }
-        // An event may have released a key, which nothing but this step would send.
-        if let effect = nextPublish(at: now, host) {
+        // An event may have released a key, which nothing but this step would send. A reload asks
+        // for the next step itself.
+        if !isReloading, let effect = nextPublish(at: now, host) {
           stage = .publishing
           return effect
         }
+        if hasUnrecordedEvents { continue }
         stage = .states
       case .states:
         if let effect = nextState(at: now, host) { return effect }
@@ -73,6 +75,9 @@ extension GatewayCore {
     collectOutcomes(at: now)
     stage = .reloading
   }
+
+  /// Whether something was decided that is not collected yet.
+  private var hasUnrecordedEvents: Bool { !pipeline.commands.dispatcher.log.events.isEmpty }
 
   /// Collects what was decided since the last call.
   mutating func collectOutcomes(at now: Moment) {

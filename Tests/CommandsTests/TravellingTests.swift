@@ -290,6 +290,34 @@ import Values
     #expect(bench.told().last == "level superseded 60: changed at the device")
   }
 
+  @Test func `nor where it passes that value`() throws {
+    var bench = Bench([.of("d", [Self.dial(), Self.press])])
+    try bench.report("level", 80)
+    try bench.set("button", .text("CLOSE"))
+    bench.send()
+    try bench.set("level", 60, now: true)
+    let leaving = bench.publishes()
+    for value in [70, 60, 50] as [JSONValue] { try bench.report("level", value) }
+    bench.finish(leaving, .lost)
+    bench.connect(false)
+    for value in [60, 40] as [JSONValue] { try bench.report("level", value) }
+    bench.connect(true)
+    #expect(bench.send() == ["60"])
+  }
+
+  @Test func `a device that has reported no way for a while is at rest after a press`() throws {
+    var bench = Bench([.of("d", [Self.dial(), Self.press])])
+    try bench.report("level", 50)
+    try bench.set("button", .text("CLOSE"))
+    bench.send()
+    try bench.report("level", 48)
+    bench.pass(5000)
+    try bench.set("level", 60, now: true)
+    _ = bench.publishes()
+    try bench.report("level", 40)
+    #expect(bench.told().last == "level superseded 60: changed at the device")
+  }
+
   @Test func `after five minutes a press moves nothing any more`() throws {
     var bench = Bench([.of("d", [Self.dial(), Self.press])])
     try bench.report("level", 50)

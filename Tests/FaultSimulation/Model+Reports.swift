@@ -46,9 +46,11 @@ extension Model {
   ) -> Bool {
     let key = keys[place]
     let isDriven = key.drivenUntil.map { now < $0 } ?? false
+    if isDriven {
+      keys[place].drivenUntil = now.advanced(by: key.property.confirm?.within ?? .seconds(5))
+    }
     if let ready = key.ready, ready.attempt > 1 {
-      if key.property.isShown(ready.value, by: wire) {
-        keys[place].drivenUntil = nil
+      if !isDriven, key.property.isShown(ready.value, by: wire) {
         keys[place].ready = nil
         keys[place].confirm(ready.value, at: now)
         lanes.interrupted(device: key.device)
@@ -60,13 +62,13 @@ extension Model {
         return false
       }
       dropRepetition(place, reason: "changed at the device")
+      keys[place].drivenUntil = nil
       keys[place].becomeCertain()
       return true
     }
     guard let flight = key.flight else { return meaningAtRest(value, wire, before, place, at: now) }
     if flight.isEnded { return false }
     if key.property.isShown(flight.entry.value, by: wire) {
-      keys[place].drivenUntil = nil
       if flight.isSending {
         keys[place].flight?.isShown = true
       } else {
@@ -80,6 +82,7 @@ extension Model {
       keys[place].move(value, from: before, to: flight.entry.value, at: now)
       return false
     }
+    keys[place].drivenUntil = nil
     endFlight(place, as: .superseded, reason: "changed at the device")
     keys[place].becomeCertain()
     return true

@@ -256,7 +256,7 @@ extension Model {
     }
     if entry.isUrgent {
       for other in keys[place].ends.map({ Int($0.rawValue) }) {
-        keys[other].drivenUntil = now.advanced(by: .seconds(300))
+        if keys[other].travels { keys[other].drivenUntil = now.advanced(by: .seconds(300)) }
         if keys[other].property.state != nil { outdatedKeys.insert(other) }
       }
     }
@@ -288,6 +288,7 @@ extension Model {
       let place = Int(key.rawValue)
       guard let flight = keys[place].flight else { continue }
       if outcome == .acknowledged {
+        if !flight.isEnded { keys[place].drivenUntil = nil }
         lanes.windows.acknowledged(place, at: now)
       } else {
         lanes.windows.ended(.key(place))

@@ -244,4 +244,25 @@ import Values
     bench.acknowledgeAll()
     #expect(bench.published() == ["publish speed/set 20", "publish swing/set 30"])
   }
+
+  @Test func `what it has already is told in that step too`() throws {
+    var bench = CoreBench()
+    let swing = try bench.core.registry.index(of: "fan/swing")
+    bench.core.reported(swing, 30, source: 0, at: bench.now)
+    try bench.set("light/hue", .number(31))
+    bench.pass(200)
+    #expect(bench.step().contains("write"))
+    try bench.set("fan/speed", .number(50), skipsQuiet: true)
+    #expect(bench.published() == ["publish speed/set 50"])
+    try bench.set("fan/swing", .number(40), skipsQuiet: true)
+    try bench.set("fan/speed", .number(0))
+    try bench.set("fan/swing", .number(30), skipsQuiet: true)
+    try bench.set("fan/speed", .number(20), skipsQuiet: true)
+    _ = bench.step()
+    bench.acknowledgeAll()
+    let effects = bench.step()
+    #expect(effects.filter { $0.hasPrefix("publish") } == ["publish speed/set 20"])
+    #expect(try bench.phase(of: "fan/swing") == .unchanged)
+    #expect(bench.step().filter { $0.hasPrefix("emit") }.isEmpty)
+  }
 }

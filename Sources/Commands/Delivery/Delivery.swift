@@ -68,7 +68,8 @@ struct Delivery {
   private(set) var implied: Value?
   /// The time until the key is at rest.
   private(set) var travel = Travel()
-  /// Until when the device may move because of an urgent command that has ended those of this key.
+  /// Until when the device may move because of an urgent command that has ended those of this key,
+  /// unless it reports its way.
   private var drivenUntil: Moment?
   private(set) var reception = Reception.none
 
@@ -122,7 +123,8 @@ struct Delivery {
   /// That command failed.
   mutating func endImplication() { implied = nil }
 
-  /// An urgent command has left that ends those of this key: the device may move, nobody knows where.
+  /// An urgent command has left that ends those of this key: the device may move, nobody knows
+  /// where.
   mutating func drive(at now: Moment) { drivenUntil = now.advanced(by: Travel.limit) }
 
   /// A command has left that must not be followed by another attempt of the one in flight.
@@ -155,7 +157,10 @@ struct Delivery {
     guard let flight = inFlight else { return .none }
     if flight.isEnded {
       inFlight = nil
-    } else if !confirms {
+      return .none
+    }
+    drivenUntil = nil
+    if !confirms {
       inFlight = nil
       if !isAction { finish(flight, at: now) }
     } else if flight.isShown {
@@ -237,16 +242,20 @@ struct Delivery {
     var report = Report(isNew: actual != value || !reception.isHeard)
     let before = actual
     let target = movesActualOnly ? expected : nil
+    let isDriven = drivenUntil.map { now < $0 } ?? false
+    if isDriven {
+      drivenUntil = now.advanced(by: property.confirm?.within ?? Confirmation().within)
+    }
     reception = .readable
     actual = value
     lastSent = nil
     if let implied, !isImplied || property.isSameOnWire(implied, value) { self.implied = nil }
     if let awaited = repetition ?? inFlight?.command {
       if repetition == nil, inFlight?.isEnded == true { return report }
-      // A command that the device has not heard yet does not end what moves it.
-      let isDriven = (repetition != nil || isSending) && drivenUntil.map { now < $0 } ?? false
-      let isInterim = movesActualOnly || isDriven || travel.includes(value, of: property)
-      if property.isShown(awaited.value, by: wire) {
+      // What moves the device says nothing about a command that it has not heard yet.
+      let isUnheard = isDriven && (repetition != nil || isSending)
+      let isInterim = movesActualOnly || isUnheard || travel.includes(value, of: property)
+      if property.isShown(awaited.value, by: wire), !isUnheard || repetition == nil {
         report.verdict = show(awaited, isRepeated: repetition != nil, at: now)
       } else if isInterim {
         // It may have shown the value, and no longer does.
@@ -261,6 +270,7 @@ struct Delivery {
         )
       } else {
         report.isByHand = true
+        drivenUntil = nil
         report.verdict = .ended(awaited, .superseded, reason: Self.changedByHand)
         if repetition == nil { _ = abandon(as: .superseded, reason: nil) }
         travel.end()
@@ -275,7 +285,6 @@ struct Delivery {
 
   /// The device shows the value of a command.
   private mutating func show(_ command: Command, isRepeated: Bool, at now: Moment) -> Verdict {
-    drivenUntil = nil
     if isRepeated {
       travel.confirm(command.value, at: now)
       return .ended(command, .confirmed, reason: nil)
@@ -392,6 +401,7 @@ struct Delivery {
     if let value = lastSent, entry.reasonToEnd(value) != nil { lastSent = nil }
     if let value = travel.target, entry.reasonToEnd(value) != nil { travel.stop() }
     if travel.isTimed, !travels { travel.stop() }
+    if !travels { drivenUntil = nil }
     guard let flight = inFlight else { return .none }
     let reason = entry.reasonToEnd(flight.command.value)
     let isUnprovable = !confirms && flight.stage == .sent

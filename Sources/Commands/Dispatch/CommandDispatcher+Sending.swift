@@ -205,7 +205,7 @@ extension CommandDispatcher {
   private mutating func outdateEnded(by key: KeyIndex, at now: Moment) {
     for other in relations[key].ends {
       sendQueue.outdate(other)
-      deliveries.update(other) { $0.drive(at: now) }
+      if facts[other].travels { deliveries.update(other) { $0.drive(at: now) } }
     }
   }
 
