@@ -10,7 +10,7 @@ documentation promises, in terms of what was asked and not of queues, windows or
 from belief import Belief
 from intents import ACCEPTED, LOST, REJECTED, Change, Failed, Restart
 
-#: A cancel reaches the disk with the next commit; a kill within so many seconds may undo it.
+#: A cancel or a confirmation reaches the disk with the next commit; a kill within so many seconds may undo it.
 CANCEL_REACHES_DISK = 2.0
 
 
@@ -192,12 +192,15 @@ class DeviceModel:
 class SiteModel:
     """All devices of a site, since all was quiet."""
 
-    def __init__(self, site, states, forgotten=(), doubts=None):
+    def __init__(self, site, states, forgotten=(), doubts=None, hands=None):
         self.site = site
         self.devices = {device.name: DeviceModel(device, states[device.name], doubts or {}) for device in site.devices}
         self.findings = []
         for key in forgotten:
             self.expectation(key).is_forgotten = self.expectation(key).was_forgotten = True
+        # What was confirmed just before a hand may be on the disk still, and after a kill is sent once more.
+        for key, (at, before) in (hands or {}).items():
+            self.expectation(key).undone = at, Belief([before])
 
     def expectation(self, key):
         device, _, name = key.partition("/")

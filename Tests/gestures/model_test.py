@@ -19,7 +19,7 @@ class Story:
         initial = {device.name: {name: part.initial for name, part in device.properties.items()} for device in devices}
         for key, value in states.items():
             initial[devices[0].name][key] = value
-        self.initial, self.records, self.doubts = initial, [], {}
+        self.initial, self.records, self.doubts, self.hands = initial, [], {}, {}
 
     def ask(self, target, verb="set", argument=None, status=ACCEPTED, value=None, at=None):
         number = len(self.records) + 1
@@ -40,7 +40,7 @@ class Story:
         return self
 
     def model(self):
-        model = SiteModel(self.site, self.initial, doubts=self.doubts)
+        model = SiteModel(self.site, self.initial, doubts=self.doubts, hands=self.hands)
         model.play(self.records)
         return model
 
@@ -113,6 +113,12 @@ class ModelTests(unittest.TestCase):
         for brightness, power in ((40, True), (0, False)):
             story = Story(lamp("lamp", "l", True), power=not power).ask("lamp/brightness", argument=brightness)
             self.assertEqual(story.allowed("lamp/power", False, True), [power])
+
+    def test_a_kill_may_repeat_what_was_confirmed_just_before_a_hand(self):
+        for at, values in ((1.5, [7, 40]), (9.0, [7])):
+            story = Story(plain("dial", True), level=7)
+            story.hands = {"dial/level": (1.0, 40)}
+            self.assertEqual(story.happens(Restart(at, True)).allowed("dial/level", 7, 40), values)
 
     def test_an_off_ends_a_brightness(self):
         story = Story(lamp("lamp", "l", True)).ask("lamp/brightness", argument=40).ask("lamp/power", argument=False)

@@ -29,6 +29,8 @@ class Person:
         self.forgotten = {key for key, part in self.keys.items() if part.kind != "action" and not part.has_state}
         #: Of a lamp that is off, key -> what its target may be: what it reports then moves the actual value only.
         self.dark = {}
+        #: Key -> when a hand changed it since all was quiet, and what it had before.
+        self.hands = {}
         #: Key -> the command that is handed over and not acknowledged. Of properties whose state nobody reports: those of
         #: which one was replaced then, and none was acknowledged since; what may have been sent last.
         self.unacknowledged, self.unsure, self.doubts = {}, set(), {}
@@ -131,6 +133,7 @@ class Person:
         self.world.simulated[device].hand({name: act.argument})
         if self.is_dark(device):
             self.dark.setdefault(act.target, set()).add(self.states[device][name])
+        self.hands[act.target] = self.world.now(), self.states[device][name]
         self.states[device][name] = act.argument
         self.recent.append((self.world.now(), "hand", f"{act.target} {act.argument}"))
 
@@ -240,7 +243,7 @@ class Person:
 
     def judge_states(self, rows):
         """The first state, answer or view that is wrong."""
-        self.model = SiteModel(self.site, self.states, self.forgotten, self.possible_targets())
+        self.model = SiteModel(self.site, self.states, self.forgotten, self.possible_targets(), self.hands)
         self.model.play(self.records)
         if self.model.findings:
             return self.model.findings[0]
@@ -300,7 +303,7 @@ class Person:
         self.dark = {key: targets for key, part in self.keys.items()
                      if (targets := self.dark_targets(key.partition("/")[0], part.name))}
         self.doubts = {key: self.model.expectation(key).perhaps_sent() for key in self.unsure}
-        self.records, self.messages, self.presses = [], [], {}
+        self.records, self.messages, self.presses, self.hands = [], [], {}, {}
 
     def story(self, count=60):
         """The last things that happened here, with their moments."""
