@@ -194,14 +194,14 @@ final class StoreFixture {
   /// Lets every write fail.
   func breakDown() {
     switch kind {
-    case .journal: faulty_fail(0, 13)  // SQLITE_FULL
+    case .journal: unsafe faulty_fail(folder + "/journal.db", 0, 13)  // SQLITE_FULL
     case .cluster: server?.kill()
     }
   }
 
   func repair() throws {
     switch kind {
-    case .journal: faulty_fail(0, 0)
+    case .journal: unsafe faulty_fail(folder + "/journal.db", 0, 0)
     case .cluster:
       try server?.start()
       let engine = try #require(engines.last)

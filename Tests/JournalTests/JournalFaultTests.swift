@@ -40,7 +40,7 @@ struct JournalFaultTests {
     try #require(faulty_install() == 0)
     let session = try Session(path, vfs: "faulty")
     try session.write("1", for: "a")
-    faulty_fail(sync, write)
+    unsafe faulty_fail(path, sync, write)
     let second = session.accept("2", for: "b")
     try session.run { $0.journal.fault != nil }
     #expect(session.durableThrough < second)
@@ -49,7 +49,7 @@ struct JournalFaultTests {
     let attempts = session.events.count
     try session.run { $0.journal.fault != nil && $0.events.count >= attempts }
     #expect(session.durableThrough < second)
-    faulty_fail(0, 0)
+    unsafe faulty_fail(path, 0, 0)
     try session.run { $0.journal.fault == nil && $0.durableThrough >= third }
     #expect(session.events.contains(.recovered))
     try session.close()
@@ -114,10 +114,10 @@ struct JournalFaultTests {
     try #require(faulty_install() == 0)
     try folder.crash { try $0.write("1", for: "a") }
     for suffix in ["", "-lock"] { try #require(unsafe unlink(path + suffix) == 0) }
-    faulty_fail(0, SQLITE_FULL)
+    unsafe faulty_fail(path, 0, SQLITE_FULL)
     let session = try Session(path, vfs: "faulty")
     try session.run { $0.journal.fault == .diskFull }
-    faulty_fail(0, 0)
+    unsafe faulty_fail(path, 0, 0)
     try session.run { $0.journal.fault == nil }
     #expect(
       session.setAside

@@ -8,8 +8,6 @@
 // Registers it; returns 0 or SQLite's code.
 int faulty_install(void);
 
-// From now on syncs and writes return these codes of SQLite's; 0 lets them through.
-void faulty_fail(int sync_code, int write_code);
-
-// How many syncs have failed on request.
-int faulty_failures(void);
+// From now on syncs and writes of files in the folder of `path` return these codes of SQLite's; 0 lets
+// them through.
+void faulty_fail(const char *path, int sync_code, int write_code);
