@@ -148,8 +148,9 @@ class DeviceModel:
             return
         power, brightness = self.properties["power"], self.properties["brightness"]
         if "power" in values:
-            # An off ends what would turn the lamp on, so its brightness may be any that was asked for.
-            if "brightness" not in values and values["power"].allows(False):
+            # An off ends what would turn the lamp on, and an on a brightness of 0, so its brightness may be any that was
+            # asked for.
+            if "brightness" not in values and (values["power"].allows(False) or brightness.final.allows(0)):
                 brightness.becomes(brightness.any_of_trail(), is_sure)
         elif "brightness" in values:
             implied = Belief({value > 0 for value in values["brightness"].values} | {True for _ in values["brightness"].span or ()})

@@ -125,6 +125,11 @@ class ModelTests(unittest.TestCase):
         self.assertEqual(story.allowed("lamp/power", False, True), [False])
         self.assertEqual(story.allowed("lamp/brightness", 100, 40, 7), [100, 40])
 
+    def test_an_on_ends_a_brightness_of_0(self):
+        for brightness, values in ((0, [100, 0]), (40, [40])):
+            story = Story(lamp("lamp", "l", True)).ask("lamp/brightness", argument=brightness)
+            self.assertEqual(story.ask("lamp/power", argument=True).allowed("lamp/brightness", 100, 40, 0), values)
+
     def test_an_off_leaves_what_a_dark_lamp_had_as_its_target(self):
         for target, kinds in ((60, []), (61, ["step"])):
             story = Story(lamp("lamp", "l", True))
