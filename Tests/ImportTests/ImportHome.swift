@@ -12,13 +12,6 @@ import Testing
 ///
 /// The broker and the folder are removed with this object.
 final class ImportHome {
-  /// The result of one run of a program.
-  struct Run {
-    let code: Int32
-    let output: String
-    let errors: String
-  }
-
   let broker: TestBroker
   let folder: String
   let client: RecordingSubscriber
@@ -60,7 +53,7 @@ final class ImportHome {
   }
 
   /// Runs `settled` to its end.
-  func settled(_ arguments: [String], needsSettings: Bool = true) throws -> Run {
+  func settled(_ arguments: [String], needsSettings: Bool = true) throws -> ProgramRun {
     let configured = needsSettings ? ["--config", "\(folder)/settle.yaml"] : []
     return try run([BuiltProgram.path("settled")] + arguments + configured)
   }
@@ -70,7 +63,7 @@ final class ImportHome {
     _ arguments: [String],
     in inner: String = ".",
     variables: [String] = []
-  ) throws -> Run {
+  ) throws -> ProgramRun {
     let script = "cd \"$1\" && shift && exec env \"$@\""
     return try run(
       ["/bin/sh", "-c", script, "sh", "\(folder)/\(inner)", "-u", "SETTLE_CONFIG"] + variables
@@ -78,25 +71,9 @@ final class ImportHome {
     )
   }
 
-  private func run(_ arguments: [String]) throws -> Run {
+  private func run(_ arguments: [String]) throws -> ProgramRun {
     count += 1
-    let (output, errors) = ("\(folder)/output-\(count)", "\(folder)/errors-\(count)")
-    let process = try SpawnedProcess(
-      arguments: arguments,
-      output: .file(output),
-      errors: .file(errors)
-    )
-    var code: Int32 = -1
-    if case .exited(let ended)? = process.wait() {
-      code = ended
-    } else {
-      process.signal(SIGKILL)
-    }
-    return Run(
-      code: code,
-      output: TextFile.read(output) ?? "",
-      errors: TextFile.read(errors) ?? ""
-    )
+    return try ProgramRun(arguments, in: folder, number: count)
   }
 
   /// Makes a folder in this one.

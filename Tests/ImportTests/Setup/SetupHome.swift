@@ -9,13 +9,6 @@ import Testing
 
 /// An empty folder and the built programs; it is removed with this object.
 final class SetupHome {
-  /// The result of one run of a program.
-  struct Run {
-    let code: Int32
-    let output: String
-    let errors: String
-  }
-
   let folder: String
   /// Where `settle init` writes.
   var target: String { folder + "/home" }
@@ -31,7 +24,7 @@ final class SetupHome {
     _ arguments: [String],
     variables: [String] = [],
     into folder: String? = nil
-  ) throws -> Run {
+  ) throws -> ProgramRun {
     try run(
       ["env", "-u", "SETTLE_MQTT_URL"] + variables + [BuiltProgram.path("settled"), "init"]
         + ["--config", folder ?? target] + arguments
@@ -39,7 +32,7 @@ final class SetupHome {
   }
 
   /// Runs `settled init` at a terminal at which these lines are typed.
-  func initialise(typing lines: [String], _ arguments: [String] = []) throws -> Run {
+  func initialise(typing lines: [String], _ arguments: [String] = []) throws -> ProgramRun {
     let command = ([BuiltProgram.path("settled"), "init", "--config", target] + arguments)
       .joined(separator: " ")
     let typed = lines.map { $0 + #"\n"# }.joined()
@@ -47,27 +40,7 @@ final class SetupHome {
     return try run(["env", "-u", "SETTLE_MQTT_URL", "/bin/sh", "-c", script])
   }
 
-  func run(_ arguments: [String]) throws -> Run {
-    let (output, errors) = ("\(folder)/output", "\(folder)/errors")
-    let process = try SpawnedProcess(
-      arguments: arguments,
-      output: .file(output),
-      errors: .file(errors)
-    )
-    var code: Int32 = -1
-    if case .exited(let ended)? = process.wait() {
-      code = ended
-    } else {
-      process.signal(SIGKILL)
-    }
-    let run = Run(
-      code: code,
-      output: TextFile.read(output) ?? "",
-      errors: TextFile.read(errors) ?? ""
-    )
-    for file in [output, errors] { unlink(file) }
-    return run
-  }
+  func run(_ arguments: [String]) throws -> ProgramRun { try ProgramRun(arguments, in: folder) }
 
   private func unlink(_ path: String) { _ = unsafe Glibc.unlink(path) }
 
