@@ -28,12 +28,12 @@ struct MachineWorkload: ~Copyable {
       return Device(id: "device\(number)", name: "Device \(number)", properties: [level])
     }
     machine = CommandStateMachine(registry: Registry(devices))
-    machine.dispatcher.connectionChanged(isUp: true, at: now)
+    machine.connectionChanged(isUp: true, at: now)
     order = names.order
     change(rounds: 1)
   }
 
-  var changes: UInt64 { machine.dispatcher.log.statistics.changes }
+  var changes: UInt64 { machine.log.statistics.changes }
 
   /// Sets every key once per round, through the complete input path of the machine.
   mutating func change(rounds: Int) {
@@ -48,8 +48,8 @@ struct MachineWorkload: ~Copyable {
 
   /// The owner's work after a batch: it dequeues the events.
   private mutating func wake() {
-    machine.dispatcher.log.events.removeAll(keepingCapacity: true)
-    machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
+    machine.log.events.removeAll(keepingCapacity: true)
+    machine.log.statuses.changedKeys.removeAll(keepingCapacity: true)
     now.nanoseconds += 1000
   }
 }

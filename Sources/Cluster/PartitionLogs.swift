@@ -130,7 +130,7 @@ package struct PartitionLogs: Sendable {
       logs[partition]?.retryAt = nil
       // A claim that cannot be read may have another number since an election: its end is read
       // again.
-      if log.phase == .open { proceed(partition) } else { find(partition) }
+      if log.phase == .open { writeNext(in: partition) } else { find(partition) }
     }
   }
 
@@ -207,11 +207,11 @@ package struct PartitionLogs: Sendable {
     guard !frames.isEmpty else { return }
     if isWork { working?.insert(partition) }
     for frame in frames { logs[partition]?.waiting.append(.init(frame: frame, isWork: isWork)) }
-    proceed(partition)
+    writeNext(in: partition)
   }
 
   /// Begins the next operation of an open log.
-  private mutating func proceed(_ partition: Partition) {
+  private mutating func writeNext(in partition: Partition) {
     guard let log = logs[partition], log.phase == .open, !log.isBusy else { return }
     guard let next = log.waiting.first else { return ended(partition) }
     if !log.waiting.contains(where: \.isWork) { ended(partition) }
@@ -273,7 +273,7 @@ package struct PartitionLogs: Sendable {
     if logs[partition]?.isOutdated ?? false {
       logs[partition]?.isOutdated = false
       logs[partition]?.isUncertain = true
-      return proceed(partition)
+      return writeNext(in: partition)
     }
     switch outcome {
     case .stored(let sequence):
@@ -284,7 +284,7 @@ package struct PartitionLogs: Sendable {
     case .conflict: logs[partition]?.isUncertain = true  // Someone was faster, or an earlier try.
     case .unknown: return unanswered(partition, clock)
     }
-    proceed(partition)
+    writeNext(in: partition)
   }
 
   /// An operation of an open log had no answer: it is repeated for a while, and then the work
@@ -297,7 +297,7 @@ package struct PartitionLogs: Sendable {
       return retryLater(partition, clock)
     }
     failed(partition)
-    proceed(partition)
+    writeNext(in: partition)
   }
 
   private mutating func failed(_ partition: Partition) {
@@ -335,7 +335,7 @@ package struct PartitionLogs: Sendable {
       }
     }
     logs[partition]?.isUncertain = false
-    if log.phase == .open { return proceed(partition) }
+    if log.phase == .open { return writeNext(in: partition) }
     logs[partition]?.phase = .claiming
     logs[partition]?.isBusy = true
     append(LogFrame(kind: .claim(member: member), epoch: epoch), to: partition)
@@ -379,7 +379,7 @@ package struct PartitionLogs: Sendable {
     logs[partition]?.phase = .open
     logs[partition]?.appended = contents.rows.count + frames.count
     effects.append(.opened(partition, epoch: epoch, entries))
-    proceed(partition)
+    writeNext(in: partition)
   }
 
   private mutating func retryLater(_ partition: Partition, _ clock: JournalClock) {

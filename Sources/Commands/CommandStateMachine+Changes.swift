@@ -25,12 +25,12 @@ extension CommandStateMachine {
     _ options: consuming ChangeOptions = ChangeOptions()
   ) throws(ValidationError) {
     migrate(key, at: now)
-    dispatcher.log.statistics.changes += 1
+    log.statistics.changes += 1
     do throws(ValidationError) {
-      guard !dispatcher.isClosing else { throw .shuttingDown }
-      let hasHold = dispatcher.facts[key].hasHold
+      guard !isClosing else { throw .shuttingDown }
+      let hasHold = facts[key].hasHold
       if hasHold {
-        try holds.check(change, of: key, from: options.origin, in: dispatcher, at: now)
+        try holds.check(change, of: key, from: options.origin, in: self, at: now)
       }
       if case .set(let value) = change {
         try accept(value, of: key, delay: delay, options, at: now)
@@ -43,7 +43,7 @@ extension CommandStateMachine {
         holds.record(options.origin?.source, of: key, rule, at: now)
       }
     } catch {
-      dispatcher.log.statistics.rejected += 1
+      log.statistics.rejected += 1
       throw error
     }
   }
@@ -61,14 +61,14 @@ extension CommandStateMachine {
 
   /// What a step of `key` counts from: what the device will have once its commands are done.
   package func base(of key: KeyIndex) -> Value? {
-    if dispatcher.isAction(key) { return nil }
+    if isAction(key) { return nil }
     // A command of its own agrees with what others imply, or is newer.
-    if dispatcher.facts[key].hasImplications, !dispatcher.hasCommand(key),
-      let implied = dispatcher.implication(of: key)
+    if facts[key].hasImplications, !hasCommand(key),
+      let implied = implication(of: key)
     {
       return implied
     }
-    return dispatcher.expectedValue(of: key)
+    return expectedValue(of: key)
   }
 
   // Inlined: a change then copies its value once. What is rare is not, so that this stays small.
@@ -80,27 +80,27 @@ extension CommandStateMachine {
     _ options: ChangeOptions,
     at now: Moment
   ) throws(ValidationError) {
-    let isUrgent = dispatcher.isUrgent(value, of: key)
+    let isUrgent = isUrgent(value, of: key)
     guard isUrgent || waitingCount < settings.pendingLimit || hasValue(key) else {
       throw .tooManyPending(limit: settings.pendingLimit)
     }
-    let isAction = dispatcher.isAction(key)
+    let isAction = isAction(key)
     if isAction, !isUrgent { try checkRoom(forAction: key) }
     let change = PendingChange(
       value: value,
-      number: dispatcher.log.nextNumber(),
+      number: log.nextNumber(),
       acceptedAt: now,
       expiresAt: options.ttl.map { now.advanced(by: $0) }
-        ?? dispatcher.facts[key].expiry(from: now),
+        ?? facts[key].expiry(from: now),
       origin: options.origin,
       members: options.members,
       rides: options.rides
     )
-    dispatcher.log.emitAccepted(
+    log.emitAccepted(
       change,
       isUrgent: isUrgent,
       for: key,
-      dispatcher.facts[key],
+      facts[key],
       at: now
     )
     guard !isUrgent else { return override(key, with: change, at: now) }
@@ -110,46 +110,46 @@ extension CommandStateMachine {
         key,
         as: .superseded,
         reason: Delivery.newerValue,
-        in: &dispatcher.log,
+        in: &log,
         at: now
       )
     }
     let leads = options.quiet != .slowed
-    dispatcher.enqueue(consume change, for: key, at: now, delay: delay, leads: leads)
-    if dispatcher.facts[key].endsOthers {
+    enqueue(consume change, for: key, at: now, delay: delay, leads: leads)
+    if facts[key].endsOthers {
       endOthers(by: value, of: key, rides: options.rides, at: now)
     }
-    dispatcher.setTarget(value, of: key)
-    dispatcher.settleReady(at: now)
-    if options.skipsQuiet { dispatcher.flush(key, at: now) }
+    setTarget(value, of: key)
+    settleReady(at: now)
+    if options.skipsQuiet { flush(key, at: now) }
   }
 
   /// Lets an action wait behind those of its key: none replaces another.
   @inline(never)
   private mutating func press(_ key: KeyIndex, with change: PendingChange, at now: Moment) {
     endExcluded(by: key, at: now)
-    dispatcher.makeReady(Command(change: change), for: key, at: now)
+    makeReady(Command(change: change), for: key, at: now)
   }
 
   /// Sends an urgent value first in its lane, and ends what it overrides; an urgent action takes
   /// the place of those that wait.
   @inline(never)
   private mutating func override(_ key: KeyIndex, with change: PendingChange, at now: Moment) {
-    let phase = dispatcher.isAction(key) ? Phase.superseded : .cancelled
+    let phase = isAction(key) ? Phase.superseded : .cancelled
     endWaiting(key, as: phase, reason: Self.urgent, at: now)
-    dispatcher.queue.restartInterval(of: key, at: now)
-    dispatcher.abandon(key, as: .cancelled, reason: Self.urgent, at: now)
+    queue.restartInterval(of: key, at: now)
+    abandon(key, as: .cancelled, reason: Self.urgent, at: now)
     endRelated(to: key, isUrgent: true, at: now)
     endContradicting(change.value, of: key, rides: change.rides, at: now)
-    dispatcher.setTarget(change.value, of: key)
-    dispatcher.makeReady(Command(change: change, isUrgent: true), for: key, at: now)
+    setTarget(change.value, of: key)
+    makeReady(Command(change: change, isUrgent: true), for: key, at: now)
   }
 
   // MARK: - Room
 
   /// Everything that counts against ``CommandSettings/pendingLimit``.
   @inline(__always)
-  private var waitingCount: Int { dispatcher.pendingCount + waitingSteps.keyCount }
+  private var waitingCount: Int { pendingCount + waitingSteps.keyCount }
 
   /// Whether another value of `key` may wait; a newer value of a key that has one always may.
   private func hasRoom(for key: KeyIndex) -> Bool {
@@ -168,33 +168,33 @@ extension CommandStateMachine {
   package func checkRoom(
     for values: [(key: KeyIndex, value: Value)]
   ) throws(ValidationError) {
-    for (key, value) in values where dispatcher.isAction(key) {
-      if !dispatcher.isUrgent(value, of: key) { try checkRoom(forAction: key) }
+    for (key, value) in values where isAction(key) {
+      if !isUrgent(value, of: key) { try checkRoom(forAction: key) }
     }
     guard waitingCount + values.count > settings.pendingLimit else { return }
     var plan = AdmissionPlan(count: waitingCount, limit: settings.pendingLimit)
     for (key, value) in values {
-      let isUrgent = dispatcher.isUrgent(value, of: key)
+      let isUrgent = isUrgent(value, of: key)
       plan.accept(
         key,
         isUrgent: isUrgent,
-        isAction: dispatcher.isAction(key),
-        dispatcher.relations[key]
+        isAction: isAction(key),
+        relations[key]
       ) { waiting(for: $0) }
     }
     if let refusal = plan.refusal { throw refusal }
   }
 
   private func checkRoom(forAction key: KeyIndex) throws(ValidationError) {
-    guard dispatcher.sendQueue.hasRoomForAction(key) else {
+    guard sendQueue.hasRoomForAction(key) else {
       throw .tooManyActions(registry[key].key, limit: WaitingActions.limit)
     }
   }
 
   private func waiting(for key: KeyIndex) -> AdmissionPlan.Waiting {
     AdmissionPlan.Waiting(
-      quiet: dispatcher.queue.isPending(key),
-      ready: dispatcher.sendQueue[key] != nil,
+      quiet: queue.isPending(key),
+      ready: sendQueue[key] != nil,
       steps: waitingSteps.contains(key)
     )
   }
@@ -205,7 +205,7 @@ extension CommandStateMachine {
   @discardableResult
   package mutating func cancel(_ key: KeyIndex, at now: Moment) -> Bool {
     guard endWaiting(key, as: .cancelled, reason: nil, at: now) else { return false }
-    dispatcher.refreshTarget(key)
+    refreshTarget(key)
     return true
   }
 
@@ -213,9 +213,9 @@ extension CommandStateMachine {
   ///
   /// Steps that wait for a state are rejected, and so are later changes.
   package mutating func close(at now: Moment) {
-    dispatcher.isClosing = true
+    isClosing = true
     for key in waitingSteps.keys { rejectSteps(of: key, as: .shuttingDown, at: now) }
-    for key in dispatcher.queue.pendingKeys() { dispatcher.flush(key, at: now) }
+    for key in queue.pendingKeys() { flush(key, at: now) }
   }
 
   /// Ends everything of `key` that has not been sent; `false` when there was nothing.
@@ -227,8 +227,8 @@ extension CommandStateMachine {
     exceptUrgent: Bool = false,
     at now: Moment
   ) -> Bool {
-    let steps = waitingSteps.end(key, as: phase, reason: reason, in: &dispatcher.log, at: now)
-    let hasEnded = dispatcher.endWaiting(
+    let steps = waitingSteps.end(key, as: phase, reason: reason, in: &log, at: now)
+    let hasEnded = endQueued(
       key,
       as: phase,
       reason: reason,
@@ -249,17 +249,17 @@ extension CommandStateMachine {
     at now: Moment
   ) throws(ValidationError) {
     try change.check(registry.definition(of: key).property)
-    guard dispatcher.facts[key].canAsk, dispatcher.sendQueue.isConnected else { throw .noBase }
+    guard facts[key].canAsk, sendQueue.isConnected else { throw .noBase }
     try waitingSteps.checkLimit(of: key)
     guard waitingSteps.contains(key) || hasRoom(for: key) else {
       throw .tooManyPending(limit: settings.pendingLimit)
     }
     // It may have been asked before, and have missed that.
-    if !waitingSteps.contains(key) { dispatcher.sendQueue.wantState(of: key, isNeeded: true) }
+    if !waitingSteps.contains(key) { sendQueue.wantState(of: key, isNeeded: true) }
     waitingSteps.append(
       WaitingSteps.Step(
         change: change,
-        number: dispatcher.log.nextNumber(),
+        number: log.nextNumber(),
         receivedAt: now,
         options: options
       ),
@@ -276,8 +276,8 @@ extension CommandStateMachine {
         try accept(value, of: key, step.options, at: now)
         if recordsAppliedSteps { appliedSteps.append(AppliedStep(step, value, of: key, at: now)) }
       } catch {
-        dispatcher.log.statistics.rejected += 1
-        step.end(as: .rejected, reason: error.description, of: key, in: &dispatcher.log, at: now)
+        log.statistics.rejected += 1
+        step.end(as: .rejected, reason: error.description, of: key, in: &log, at: now)
       }
     }
   }
@@ -288,10 +288,10 @@ extension CommandStateMachine {
       key,
       as: .rejected,
       reason: error.description,
-      in: &dispatcher.log,
+      in: &log,
       at: now
     )
-    dispatcher.log.statistics.rejected += UInt64(count)
+    log.statistics.rejected += UInt64(count)
   }
 }
 
@@ -312,8 +312,8 @@ extension CommandStateMachine {
     isAccepted: Bool
   ) -> [Rival] {
     let rivals =
-      isUrgent ? dispatcher.relations[key].urgentRivals : dispatcher.relations[key].rivals
-    guard dispatcher.facts[key].hasImplications, let value else { return rivals }
+      isUrgent ? relations[key].urgentRivals : relations[key].rivals
+    guard facts[key].hasImplications, let value else { return rivals }
     return rivals + contradicted(by: value, of: key, isAccepted: isAccepted)
   }
 
@@ -325,7 +325,7 @@ extension CommandStateMachine {
     at now: Moment
   ) {
     if isUrgent {
-      for other in dispatcher.relations[key].ends where keys?.contains(other) ?? true {
+      for other in relations[key].ends where keys?.contains(other) ?? true {
         end(other, as: .cancelled, reason: Self.urgent, at: now)
       }
     }
@@ -341,9 +341,9 @@ extension CommandStateMachine {
 
   /// Of keys that exclude each other the newer keeps its value.
   mutating func endExcluded(by key: KeyIndex, among keys: [KeyIndex]? = nil, at now: Moment) {
-    guard dispatcher.facts[key].hasExcluded else { return }
+    guard facts[key].hasExcluded else { return }
     let reason = "replaced by \(registry.definition(of: key).property.id)"
-    for other in dispatcher.relations[key].excluded where keys?.contains(other) ?? true {
+    for other in relations[key].excluded where keys?.contains(other) ?? true {
       end(other, as: .superseded, reason: reason, at: now)
     }
   }
@@ -351,17 +351,17 @@ extension CommandStateMachine {
   /// Someone set a value at the device: if it is urgent, the commands that it ends are over.
   mutating func endOthersByHand(_ value: Value, of key: KeyIndex, at now: Moment) {
     endContradictingByHand(value, of: key, at: now)
-    guard dispatcher.isUrgent(value, of: key) else { return }
-    for other in dispatcher.relations[key].ends {
-      dispatcher.endRepetition(of: other, reason: Delivery.changedByHand, at: now)
-      dispatcher.abandon(other, as: .superseded, reason: Delivery.changedByHand, at: now)
+    guard isUrgent(value, of: key) else { return }
+    for other in relations[key].ends {
+      endRepetition(of: other, reason: Delivery.changedByHand, at: now)
+      abandon(other, as: .superseded, reason: Delivery.changedByHand, at: now)
     }
   }
 
   /// Ends everything of `key`, in flight or not.
   mutating func end(_ key: KeyIndex, as phase: Phase, reason: String, at now: Moment) {
     endWaiting(key, as: phase, reason: reason, at: now)
-    dispatcher.abandon(key, as: phase, reason: reason, at: now)
+    abandon(key, as: phase, reason: reason, at: now)
   }
 }
 
@@ -369,14 +369,14 @@ extension CommandStateMachine {
 extension CommandStateMachine {
   /// The next message that asks a device for its state; `nil` when none may be sent now.
   ///
-  /// Call it while the client can publish, after ``CommandDispatcher/nextPublish(at:)`` has
+  /// Call it while the client can publish, after ``nextPublish(at:)`` has
   /// returned `nil`.
   package mutating func nextRequest(at now: Moment) -> StateRequestMessage? {
-    dispatcher.isClosing ? nil : dispatcher.sendQueue.nextRequest(at: now)
+    isClosing ? nil : sendQueue.nextRequest(at: now)
   }
 
   /// Asks for the states of these keys, whose definitions a reload has changed.
   package mutating func requestStates(of keys: some Sequence<KeyIndex>) {
-    for key in keys { dispatcher.sendQueue.wantState(of: key) }
+    for key in keys { sendQueue.wantState(of: key) }
   }
 }

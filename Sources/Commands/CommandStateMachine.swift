@@ -8,16 +8,33 @@ package import Values
 
 /// Decides what becomes of every change: events and the time go in, messages and events come out.
 ///
-/// It decides what a change means: its value, whether there is room for it, and which commands of
-/// other keys it ends. Then the ``CommandDispatcher`` takes the value to its device.
+/// A change is checked: its value, whether there is room for it, and which commands of other keys
+/// it ends. Its value then waits in the last-out queue until its key is quiet, as a command in the
+/// ``SendQueue`` until its lane, its device and the key's previous command let it be sent, and in
+/// the ``DeliveryTable`` until the device shows it. Each part decides on its own; the machine moves
+/// values from one to the next, key by key, and emits what happens to them.
 ///
 /// It has no clock, no lock and does no I/O. After any call, the owner removes the events and
-/// changed keys of the dispatcher's log, sends what its ``CommandDispatcher/nextPublish(at:)``
-/// returns, and arms one timer for ``nextDeadline(after:)``. What concerns the way of commands
-/// alone, the owner asks the dispatcher.
+/// changed keys of ``log``, sends what ``nextPublish(at:)`` returns, and arms one timer for
+/// ``nextDeadline(after:)``.
 package struct CommandStateMachine: ~Copyable {
-  /// Values on their way, with what keys show and what devices have.
-  package var dispatcher: CommandDispatcher
+  package internal(set) var registry: Registry
+  var facts: KeyArray<PropertyFacts>
+  var relations: LazyArray<Relations>
+  /// Values that wait for quiet.
+  var queue: LastOutCore<PendingChange>
+  /// Commands that wait to be sent.
+  package internal(set) var sendQueue: SendQueue
+  /// Commands in flight, and what devices have.
+  var deliveries: DeliveryTable
+  package var log: EventLog
+  /// Changes of groups whose way to the members is settled.
+  var groupDecisions = GroupDecisions()
+  /// A reload in progress.
+  var reload: DefinitionReload?
+  /// Whether lanes hold nothing back and nothing is sent again for want of a confirmation.
+  var isClosing = false
+
   /// Steps that wait for the state they count from.
   var waitingSteps: WaitingSteps
   /// Keys that a person has changed lately.
@@ -31,23 +48,41 @@ package struct CommandStateMachine: ~Copyable {
 
   package init(registry: Registry, settings: CommandSettings = CommandSettings()) {
     self.settings = settings
-    dispatcher = CommandDispatcher(registry: registry, settings: settings)
+    self.registry = registry
+    relations = Relations.all(in: registry)
+    facts = PropertyFacts.all(in: registry, relations)
+    queue = LastOutCore(policy: .standard, capacity: max(facts.count, 1))
+    sendQueue = SendQueue(registry: registry, facts, relations, limits: settings.lanes)
+    deliveries = DeliveryTable(keys: facts.count, devices: registry.devices.count)
+    log = EventLog(keys: facts.count)
     waitingSteps = WaitingSteps(keys: registry.properties.count, patience: settings.stepPatience)
+    setPolicies()
   }
 
-  package var registry: Registry { dispatcher.registry }
+  private mutating func setPolicies() {
+    var rules: [Int32?] = Array(repeating: nil, count: registry.definitionCount)
+    for key in facts.keys {
+      let number = registry.definitionNumber(of: key)
+      let policy = registry.definition(of: key)
+      let rule = rules[number] ?? queue.addPolicy(policy.property.policy)
+      rules[number] = rule
+      queue.setRule(rule, for: key)
+    }
+  }
 
   // MARK: - What waits
 
   /// Whether anything is not acknowledged, what cannot be sent included; constant time.
-  package var hasUnsent: Bool { dispatcher.hasUnsent || !waitingSteps.isEmpty }
+  package var hasUnsent: Bool {
+    sendQueue.unacknowledgedCount > 0 || pendingCount > 0 || !waitingSteps.isEmpty
+  }
 
   /// The keys of which something is not acknowledged, in order of definition.
   ///
   /// Takes time in proportion to all keys, unless there are none.
   package func unsentKeys() -> [KeyIndex] {
     guard hasUnsent else { return [] }
-    return dispatcher.facts.keys.filter { dispatcher.isUnsent($0) || waitingSteps.contains($0) }
+    return facts.keys.filter { isUnsent($0) || waitingSteps.contains($0) }
   }
 
   // MARK: - Time
@@ -55,84 +90,61 @@ package struct CommandStateMachine: ~Copyable {
   /// The next moment at which ``advance(to:)`` or sending has something to do; `nil`
   /// when nothing waits for time.
   package func nextDeadline(after now: Moment) -> Moment? {
-    let next = Moment.earlier(dispatcher.nextDeadline(after: now), waitingSteps.nextOverdue)
-    if dispatcher.isClosing { return next }
-    return Moment.earlier(next, dispatcher.sendQueue.nextRequestDeadline(after: now))
+    let overdue = Moment.earlier(nextTimeout, waitingSteps.nextOverdue)
+    let next = Moment.earlier(queue.nextDeadline, overdue)
+    if isClosing { return next }
+    let token = sendQueue.nextToken(after: now)
+    return Moment.earlier(next, Moment.earlier(token, sendQueue.nextRequestDeadline(after: now)))
   }
 
   /// Moves on everything that is due: values that are quiet, then whatever has waited too long.
   package mutating func advance(to now: Moment) {
-    dispatcher.settleQuiet(at: now)
-    dispatcher.sendQueue.endPresumedRequests(at: now)
-    while let due = Moment.earlier(dispatcher.nextTimeout, waitingSteps.nextOverdue), due <= now {
-      if !dispatcher.timeOut(at: due, now), let key = waitingSteps.popOverdue(at: due) {
+    settleQuiet(at: now)
+    sendQueue.endPresumedRequests(at: now)
+    while let due = Moment.earlier(nextTimeout, waitingSteps.nextOverdue), due <= now {
+      if !timeOut(at: due, now), let key = waitingSteps.popOverdue(at: due) {
         migrate(key, at: now)
         rejectSteps(of: key, as: .noBase, at: now)
       }
     }
   }
 
-  // MARK: - Devices
+  /// When a command has waited too long to be sent or to be confirmed, or makes room in its lane,
+  /// or a key is at rest.
+  @inline(__always)
+  var nextTimeout: Moment? {
+    Moment.earlier(
+      Moment.earlier(sendQueue.nextExpiry, deliveries.nextOverdue),
+      Moment.earlier(sendQueue.nextPresumption, sendQueue.retained.deadline)
+    )
+  }
 
-  /// Takes a value that a device reported for a property, as found on the wire.
-  @discardableResult
-  package mutating func reported(
-    _ key: KeyIndex,
-    _ wire: JSONValue,
-    at now: Moment
-  ) -> ReportOutcome {
-    migrate(key, at: now)
-    dispatcher.sendQueue.reported(key)
-    guard let report = dispatcher.reported(key, wire, at: now) else {
-      // A device reports null for what it does not know, and an action has no value.
-      let facts = dispatcher.facts[key]
-      let isReadable = wire == .null || facts.isAction || facts.hasForms
-      let isFirst = dispatcher.reportedWithoutValue(key, wire, isReadable: isReadable)
-      return isReadable ? .nothing : .unreadable(isFirst: isFirst)
+  /// Ends or repeats one command that has waited too long at `due`, or sets the target of one key
+  /// that is at rest; `false` when there is none.
+  mutating func timeOut(at due: Moment, _ now: Moment) -> Bool {
+    if let key = sendQueue.popExpired(at: due) {
+      // A key that gets its new definition has another deadline, or none.
+      if migrate(key, at: now) { return true }
+      let reason = sendQueue.waitReason(of: key)
+      // Of an action, those behind it have times to live of their own.
+      if let command = sendQueue.remove(key) {
+        emit(.expired, of: command, reason: reason, for: key, at: now)
+        refreshTarget(key)
+      }
+    } else if let key = deliveries.popOverdue(at: due) {
+      migrate(key, at: now)
+      if deliveries[key].awaitsConfirmation {
+        confirmationOverdue(key, at: now)
+      } else {
+        rest(key, at: due, now)
+      }
+    } else if let end = sendQueue.retained.deadline, end <= due {
+      retainedOverdue(at: now)
+    } else {
+      return sendQueue.endPresumed(at: due)
     }
-    if report.isByHand { endOthersByHand(report.value, of: key, at: now) }
-    applySteps(of: key, at: now)
-    return .value(report.value)
+    return true
   }
-
-  /// Takes a message on a state topic in which there can be no value; see
-  /// ``StateSource/Reading/unreadable``.
-  package mutating func reportedUnreadable(
-    _ key: KeyIndex,
-    _ payload: JSONValue,
-    at now: Moment
-  ) -> ReportOutcome {
-    migrate(key, at: now)
-    if dispatcher.facts[key].hasForms { return .nothing }
-    let isFirst = dispatcher.reportedWithoutValue(key, payload, isReadable: false)
-    return .unreadable(isFirst: isFirst)
-  }
-
-  /// Takes a device's own acknowledgement of a value; its state may follow.
-  package mutating func acknowledged(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
-    migrate(key, at: now)
-    dispatcher.accepted(key, wire, at: now)
-  }
-
-  /// Takes a device's reply to the message with the number `message`; `problem` is why it refused.
-  package mutating func replied(
-    _ key: KeyIndex,
-    to message: Int64,
-    problem: String?,
-    at now: Moment
-  ) {
-    migrate(key, at: now)
-    dispatcher.replied(key, to: message, problem: problem, at: now)
-  }
-}
-
-/// What a device's report says.
-package enum ReportOutcome: Hashable, Sendable {
-  case value(Value)
-  /// It can be read, and has no value.
-  case nothing
-  /// It cannot be read; `isFirst` for the first such report of the property.
-  case unreadable(isFirst: Bool)
 }
 
 /// What a ``CommandStateMachine`` is configured with beside the devices.
@@ -156,7 +168,7 @@ package struct CommandSettings: Sendable {
 extension CommandStateMachine {
   /// Whether a key stands for keys of other devices.
   @inline(__always)
-  package func isGroup(_ key: KeyIndex) -> Bool { dispatcher.facts[key].isGroup }
+  package func isGroup(_ key: KeyIndex) -> Bool { facts[key].isGroup }
 
   /// What a change of a group's key asks of its members, before any of them changes.
   ///
@@ -185,7 +197,7 @@ extension CommandStateMachine {
   package mutating func refreshGroups(at now: Moment) {
     guard !registry.groups.isEmpty else { return }
     var outdated: Set<KeyIndex> = []
-    for key in dispatcher.log.statuses.changedKeys where dispatcher.facts[key].isMember {
+    for key in log.statuses.changedKeys where facts[key].isMember {
       outdated.formUnion(registry.groups.groups(of: key))
     }
     for key in outdated { refreshGroup(key, at: now) }
@@ -198,13 +210,13 @@ extension CommandStateMachine {
 
   private mutating func refreshGroup(_ key: KeyIndex, at now: Moment) {
     let members = registry.groups.members(of: key)
-    let actual = Self.common(members.map { dispatcher.deliveries[$0].actual })
-    let target = Self.common(members.map { dispatcher.log.statuses.target(of: $0) })
-    if dispatcher.deliveries[key].actual != actual {
-      dispatcher.deliveries.update(key) { $0.show(actual) }
-      dispatcher.log.statuses.recordReport(for: key, at: now)
+    let actual = Self.common(members.map { deliveries[$0].actual })
+    let target = Self.common(members.map { log.statuses.target(of: $0) })
+    if deliveries[key].actual != actual {
+      deliveries.update(key) { $0.show(actual) }
+      log.statuses.recordReport(for: key, at: now)
     }
-    dispatcher.setTarget(target, of: key)
+    setTarget(target, of: key)
   }
 
   /// The value that all have; `nil` where they differ or one is unknown.
@@ -255,11 +267,11 @@ extension CommandStateMachine {
   ///
   /// Its values go on to settle and to be replaced.
   package mutating func withhold(_ key: KeyIndex, exceptUrgent: Bool = false) {
-    dispatcher.sendQueue.withhold(key, exceptUrgent: exceptUrgent)
+    sendQueue.withhold(key, exceptUrgent: exceptUrgent)
   }
 
   /// Sends values of `key` again.
-  package mutating func release(_ key: KeyIndex) { dispatcher.sendQueue.release(key) }
+  package mutating func release(_ key: KeyIndex) { sendQueue.release(key) }
 
   /// Resumes a value that an earlier process accepted: it is sent as soon as its lane lets it, or
   /// with `settles` after a new quiet period.
@@ -283,24 +295,24 @@ extension CommandStateMachine {
     migrate(key, at: now)
     let change = PendingChange(
       value: value,
-      number: dispatcher.log.nextNumber(),
+      number: log.nextNumber(),
       acceptedAt: now,
       expiresAt: expiresAt,
       origin: origin,
       members: options,
       isReplayed: true
     )
-    dispatcher.log.statuses.record(.accepted, of: change.number, for: key, at: now)
-    dispatcher.setTarget(value, of: key)
-    let isUrgent = dispatcher.isUrgent(value, of: key)
+    log.statuses.record(.accepted, of: change.number, for: key, at: now)
+    setTarget(value, of: key)
+    let isUrgent = isUrgent(value, of: key)
     endRelated(to: key, among: ended, isUrgent: isUrgent, at: now)
     endContradicting(value, of: key, among: ended, at: now)
-    for rider in riders { dispatcher.sendQueue.ride(rider) }
+    for rider in riders { sendQueue.ride(rider) }
     let number = change.number
     if settles, !isUrgent {
-      dispatcher.enqueue(change, for: key, at: now)
+      enqueue(change, for: key, at: now)
     } else {
-      dispatcher.makeReady(Command(change: change, isUrgent: isUrgent), for: key, at: now)
+      makeReady(Command(change: change, isUrgent: isUrgent), for: key, at: now)
     }
     return number
   }
@@ -308,10 +320,10 @@ extension CommandStateMachine {
   /// The keys among `rivals` whose commands wait and can be sent with one of `key` that they
   /// contradict.
   package func riders(of key: KeyIndex, among rivals: [KeyIndex]) -> [KeyIndex] {
-    let relations = dispatcher.relations[key]
+    let relations = relations[key]
     return rivals.filter { rival in
       relations.implying.contains { $0.key == rival } && relations.mergeGroup.contains(rival)
-        && dispatcher.sendQueue.hasCommand(rival)
+        && sendQueue.hasCommand(rival)
     }
   }
 
@@ -320,42 +332,42 @@ extension CommandStateMachine {
   /// Another process drives it from now on. The events that tell of it are the owner's to drop.
   package mutating func forget(_ key: KeyIndex, at now: Moment) {
     end(key, as: .cancelled, reason: "another gateway drives it", at: now)
-    dispatcher.deliveries.update(key) { $0 = Delivery() }
-    dispatcher.deliveries.forgetReception(of: key, keepsHeard: false)
-    dispatcher.refreshTarget(key)
+    deliveries.update(key) { $0 = Delivery() }
+    deliveries.forgetReception(of: key, keepsHeard: false)
+    refreshTarget(key)
   }
 
   /// Shows what another process says of `key`, which that one drives.
   package mutating func show(_ status: KeyStatus, of key: KeyIndex) {
-    dispatcher.deliveries.update(key) { $0.show(status.actual) }
-    dispatcher.log.statuses.show(status, of: key)
+    deliveries.update(key) { $0.show(status.actual) }
+    log.statuses.show(status, of: key)
   }
 
   /// Gives lanes other limits, until the next reload.
   package mutating func setLaneLimits(_ limits: [String: LaneLimits], at now: Moment) {
-    dispatcher.sendQueue.setLimits(limits, at: now)
+    sendQueue.setLimits(limits, at: now)
   }
 
   /// Who has asked for the command of `key` that was handed to MQTT and has not ended.
   package func originInFlight(_ key: KeyIndex) -> ChangeOrigin? {
-    guard let flight = dispatcher.deliveries[key].inFlight, !flight.isEnded else { return nil }
+    guard let flight = deliveries[key].inFlight, !flight.isEnded else { return nil }
     return flight.command.change.origin
   }
 
   /// Whether a command of `key` was handed to the broker and has no answer yet.
   package func isInFlight(_ key: KeyIndex) -> Bool {
-    dispatcher.sendQueue.awaitsAcknowledgement(key)
+    sendQueue.awaitsAcknowledgement(key)
   }
 
   /// Whether anything of `key` waits that ``refuseWaiting(_:reason:at:)`` would reject.
   package func hasRefusable(_ key: KeyIndex) -> Bool {
-    dispatcher.queue.isPending(key) || waitingSteps.contains(key)
-      || dispatcher.sendQueue[key].map { !$0.isUrgent } ?? false
+    queue.isPending(key) || waitingSteps.contains(key)
+      || sendQueue[key].map { !$0.isUrgent } ?? false
   }
 
   /// Whether an urgent command of `key` waits to be sent.
   package func isUrgentWaiting(_ key: KeyIndex) -> Bool {
-    dispatcher.sendQueue[key]?.isUrgent ?? false
+    sendQueue[key]?.isUrgent ?? false
   }
 
   /// Rejects after all what waits of `key`, because it could not be made durable; an urgent command
@@ -364,14 +376,14 @@ extension CommandStateMachine {
     guard endWaiting(key, as: .rejected, reason: reason, exceptUrgent: true, at: now) else {
       return
     }
-    dispatcher.log.statistics.rejected += 1
-    dispatcher.refreshTarget(key)
+    log.statistics.rejected += 1
+    refreshTarget(key)
   }
 }
 
 /// Continuing with other devices and policies, in the steps of a ``DefinitionReload``.
 extension CommandStateMachine {
-  package var isReloading: Bool { dispatcher.reload != nil }
+  package var isReloading: Bool { reload != nil }
 
   /// Begins to continue with another registry, which continues this one;
   /// ``continueReload(keys:at:)`` does it.
@@ -385,34 +397,20 @@ extension CommandStateMachine {
     lanes: [String: LaneLimits]? = nil
   ) {
     if let lanes { settings.lanes = lanes }
-    DefinitionReload.begin(registry, lanes: settings.lanes, in: &dispatcher)
+    DefinitionReload.begin(registry, lanes: settings.lanes, in: &self)
   }
 
   /// Does the next step of a reload, which looks at `limit` keys or devices at most.
   package mutating func continueReload(keys limit: Int, at now: Moment) -> ReloadStep {
-    let step = DefinitionReload.step(limit, in: &dispatcher, at: now)
-    switch step {
-    case .prepared(let keys, _): waitingSteps.extend(keys: keys)
-    case .migrated(let places):
-      for place in places { endForeignChanges(of: KeyIndex(Int32(place)), at: now) }
-    case .replaced, .finished: break
-    }
-    return step
-  }
-
-  /// Gives a key its new definition before anything else happens to it.
-  package mutating func migrate(_ key: KeyIndex, at now: Moment) {
-    guard isReloading else { return }
-    dispatcher.migrate(key, at: now)
-    endForeignChanges(of: key, at: now)
+    DefinitionReload.step(limit, in: &self, at: now)
   }
 
   /// Ends the steps of a key that was removed, and a person's hold that its definition no longer
   /// has.
-  private mutating func endForeignChanges(of key: KeyIndex, at now: Moment) {
-    if !holds.isEmpty, !dispatcher.facts[key].hasHold { holds.end(key) }
+  mutating func endForeignChanges(of key: KeyIndex, at now: Moment) {
+    if !holds.isEmpty, !facts[key].hasHold { holds.end(key) }
     guard waitingSteps.contains(key), registry[key].isRetired else { return }
     let reason = Registry.Entry.goneReason
-    waitingSteps.end(key, as: .cancelled, reason: reason, in: &dispatcher.log, at: now)
+    waitingSteps.end(key, as: .cancelled, reason: reason, in: &log, at: now)
   }
 }

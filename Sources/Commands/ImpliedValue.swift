@@ -39,28 +39,28 @@ extension CommandStateMachine {
     among keys: [KeyIndex]? = nil,
     at now: Moment
   ) {
-    guard dispatcher.facts[key].hasImplications else { return }
+    guard facts[key].hasImplications else { return }
     let cause = (value, key)
     /// Ends the command of a key that implies a wrong value, unless it is of the same change.
     func endImplying(_ other: ImpliedValue, where isWrong: (Value) -> Bool) {
       guard keys?.contains(other.key) ?? true else { return }
-      dispatcher.end(other.key, by: cause, at: now) { change in
+      end(other.key, by: cause, at: now) { change in
         !(change.rides && change.acceptedAt == now) && isWrong(change.value)
       }
     }
-    for other in dispatcher.relations[key].implying {
+    for other in relations[key].implying {
       if other.value != value, keys?.contains(other.key) ?? true {
         endSteps(of: other.key, by: cause, at: now)
       }
       endImplying(other) { !other.agrees($0, with: value) }
     }
-    for other in dispatcher.relations[key].implied where keys?.contains(other.key) ?? true {
+    for other in relations[key].implied where keys?.contains(other.key) ?? true {
       endSteps(of: other.key, by: cause, at: now)
-      dispatcher.end(other.key, by: cause, at: now) { !other.agrees(value, with: $0.value) }
+      end(other.key, by: cause, at: now) { !other.agrees(value, with: $0.value) }
       guard !rides else { continue }
       // A brightness of 0 turns off the lamp that an older color would turn on.
       let made = other.implied(by: value)
-      for sibling in dispatcher.relations[other.key].implying where sibling.key != key {
+      for sibling in relations[other.key].implying where sibling.key != key {
         endImplying(sibling) { sibling.implied(by: $0) != made }
       }
     }
@@ -71,17 +71,17 @@ extension CommandStateMachine {
   /// One that has a command after the value was accepted agrees with it, or is sent with it. A
   /// value that most others imply contradicts only the number 0.
   func contradicted(by value: Value, of key: KeyIndex, isAccepted: Bool) -> [Rival] {
-    let relations = dispatcher.relations[key]
-    var rivals = relations.implying.map { Rival(key: $0.key, isUrgentOnly: $0.value == value) }
-    for implied in dispatcher.hasRiding(key) ? [] : relations.implied {
+    let own = relations[key]
+    var rivals = own.implying.map { Rival(key: $0.key, isUrgentOnly: $0.value == value) }
+    for implied in hasRiding(key) ? [] : own.implied {
       rivals.append(Rival(key: implied.key))
-      for sibling in dispatcher.relations[implied.key].implying where sibling.key != key {
+      for sibling in relations[implied.key].implying where sibling.key != key {
         rivals.append(
           Rival(key: sibling.key, isUrgentOnly: sibling.value == implied.implied(by: value))
         )
       }
     }
-    return rivals.filter { !(isAccepted && dispatcher.hasCommand($0.key)) }
+    return rivals.filter { !(isAccepted && hasCommand($0.key)) }
   }
 
   /// Ends steps that wait for the state of `key`, whatever value they would result in.
@@ -91,15 +91,15 @@ extension CommandStateMachine {
     at now: Moment
   ) {
     guard waitingSteps.contains(key) else { return }
-    let reason = dispatcher.name(cause.value, of: cause.key)
-    waitingSteps.end(key, as: .superseded, reason: reason, in: &dispatcher.log, at: now)
+    let reason = name(cause.value, of: cause.key)
+    waitingSteps.end(key, as: .superseded, reason: reason, in: &log, at: now)
   }
 
   /// Someone set a value at the device: commands that imply otherwise are not repeated, and those
   /// that are held for the device have ended.
   mutating func endContradictingByHand(_ value: Value, of key: KeyIndex, at now: Moment) {
-    for other in dispatcher.relations[key].implying {
-      dispatcher.endHeld(other, contradicting: value, at: now)
+    for other in relations[key].implying {
+      endHeld(other, contradicting: value, at: now)
     }
   }
 
@@ -111,7 +111,7 @@ extension CommandStateMachine {
     var implying: [(place: Int, rides: Bool)] = []
     var others: [(place: Int, rides: Bool)] = []
     for (place, (key, value)) in values.enumerated() {
-      let implied = dispatcher.relations[sample(of: key)].implied
+      let implied = relations[sample(of: key)].implied
       guard !implied.isEmpty else {
         others.append((place, false))
         continue
@@ -132,7 +132,7 @@ extension CommandStateMachine {
   }
 }
 
-extension CommandDispatcher {
+extension CommandStateMachine {
   /// A value with the name of its property, such as `power off`.
   func name(_ value: Value, of key: KeyIndex) -> String {
     let text = if case .boolean(let isOn) = value { isOn ? "on" : "off" } else { value.bareText }

@@ -83,7 +83,7 @@ package final class ClusterEngine {
           loop: loop
         )
       )
-      timer = try loop.makeTimer(named: "the cluster's engine") { [unowned self] in proceed() }
+      timer = try loop.makeTimer(named: "the cluster's engine") { [unowned self] in advance() }
     } catch {
       throw EngineRefusal(error.description)
     }
@@ -111,7 +111,7 @@ package final class ClusterEngine {
       if let watch { end(watch) }
       watch = nil
     }
-    proceed()
+    advance()
   }
 
   /// A reason of libnats without the place in its sources, such as `(conn.c:1905)`, and with the
@@ -129,7 +129,7 @@ package final class ClusterEngine {
   }
 
   /// Goes on with what is missing.
-  private func proceed() {
+  private func advance() {
     guard connection.isConnected else { return }
     if isReady { if watch == nil { watchRecords() } } else { prepare() }
   }

@@ -95,7 +95,7 @@ final class GatewayContext {
 
   /// A device came online or went offline.
   func availabilityChanged(of device: Int, at now: Moment) {
-    awaySince[device] = core.commands.dispatcher.sendQueue.isDeviceOnline(device) ? nil : now
+    awaySince[device] = core.isOnline(device: device) ? nil : now
   }
 
   /// Whether a message that is being handled is about a device: each session of a cluster receives

@@ -54,7 +54,7 @@ extension GatewayHost {
     devices.keys = registry.keyCount
     devices.scenes = registry.scenes.map(\.id)
     for number in registry.deviceNumbers
-    where !context.core.commands.dispatcher.sendQueue.isDeviceOnline(number) {
+    where !context.core.isOnline(device: number) {
       devices.awayCount += 1
       guard devices.away.count < Self.shownDevices else { continue }
       devices.away.append(
@@ -76,7 +76,7 @@ extension GatewayHost {
   }
 
   private func addReports(to devices: inout StatusReport.Devices) {
-    let summary = ReportSummary(of: context.core.commands.dispatcher)
+    let summary = context.core.reportSummary()
     devices.unheardCount = summary.unheardDevices
     devices.unheard = summary.missed.prefix(Self.shownDevices).compactMap { key in
       let entry = context.registry[key]
@@ -92,9 +92,9 @@ extension GatewayHost {
   }
 
   private func queue() -> StatusReport.Queue {
-    let summary = QueueSummary(of: context.core.commands.dispatcher)
+    let summary = context.core.queueSummary()
     let limits = context.configuration.lanes
-    let lanes = context.core.commands.dispatcher.sendQueue.laneStatuses
+    let lanes = context.core.laneStatuses
     var queue = StatusReport.Queue(limit: context.configuration.limits.pending)
     queue.quiet = summary.quiet
     queue.offline = summary.offline
@@ -115,28 +115,27 @@ extension GatewayHost {
   }
 
   private func journalFacts() -> StatusReport.Journal? {
-    guard let durability = context.core.durability,
-      let path = context.configuration.journal?.path
-    else { return nil }
+    guard context.core.hasStore, let path = context.configuration.journal?.path else { return nil }
     var journal = StatusReport.Journal(path: path)
-    journal.fault = durability.fault?.description
-    journal.isFull = durability.fault == .diskFull
-    journal.waiting = durability.queue.count
+    let fault = context.core.storeFault
+    journal.fault = fault?.description
+    journal.isFull = fault == .diskFull
+    journal.waiting = context.core.storeWaitingCount
     return journal
   }
 
   private func counters() -> [StatusReport.Counter] {
     let statistics = statistics
-    let refused = RejectionLog.Kind.allCases.reduce(0) { $0 + context.core.rejections.total($1) }
+    let refused = RejectionLog.Kind.allCases.reduce(0) { $0 + context.core.rejectedCount($1) }
     return [
       .init("changes", statistics.changes), .init("collapsed", statistics.collapsed),
       .init("unchanged", statistics.unchanged), .init("published", statistics.published),
       .init("acknowledged", statistics.acknowledged), .init("confirmed", statistics.confirmed),
       .init("failed", statistics.failed), .init("expired", statistics.expired),
       .init("rejected", statistics.rejected), .init("messages_refused", refused),
-      .init("messages_returned", context.core.rejections.total(.loop)),
+      .init("messages_returned", context.core.rejectedCount(.loop)),
       .init("devices_refused", context.arrivals.refusedCount),
-      .init("reports_unreadable", context.core.commands.dispatcher.unreadable.total),
+      .init("reports_unreadable", context.core.unreadableReports.total),
     ]
   }
 }
@@ -159,7 +158,7 @@ extension StatusReport.Cluster {
     }
     engine.problem = cluster.engine.problem ?? (cluster.engine.isReady ? nil : "not connected yet")
     engine.server = cluster.engine.server.isEmpty ? nil : cluster.engine.server
-    engine.waiting = cluster.context.core.durability?.queue.count ?? 0
+    engine.waiting = cluster.context.core.storeWaitingCount
     engine.passed = cluster.passed.count
   }
 }

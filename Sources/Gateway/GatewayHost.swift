@@ -201,14 +201,14 @@ package final class GatewayHost {
     // In a shutdown values are sent first: there may not be time for everything.
     if isConnected, !context.core.isShuttingDown { mqtt.own.sendMessages() }
     mqtt.sessions?.publishWaiting()
-    reloads.proceed()
-    _ = cluster?.turn(at: now)
+    reloads.advance()
+    _ = cluster?.advance(to: now)
     repeat {
       receiveStoreResults(at: now)
       while let effect = context.core.nextEffect(at: now, host: mqtt.hostState) {
         perform(effect, at: now)
       }
-    } while !context.core.isEnded && cluster?.turn(at: now) ?? false
+    } while !context.core.isEnded && cluster?.advance(to: now) ?? false
     guard !context.core.isEnded else { return }
     context.loop.enter(phases.emitting)
     mqtt.publishWaiting()
@@ -216,8 +216,8 @@ package final class GatewayHost {
     armTimer(after: now)
     // Commands that wait for acknowledgements are sent with the next one.
     context.loop.isHurried = context.core.isHurried && !mqtt.own.client.canPublish
-    controlSocket?.isDiskBehind = context.core.durability?.isBehind ?? false
-    http?.wakeWaiting(at: now)
+    controlSocket?.isDiskBehind = context.core.isStoreBehind
+    http?.advance(to: now)
     controlSocket?.sendReplies()
   }
 
@@ -229,8 +229,8 @@ package final class GatewayHost {
 
   private func receiveStoreResults(at now: Moment) {
     guard let store else { return }
-    for result in store.dequeueResults() { context.core.pipeline.storeFinished(result, at: now) }
-    if store.isClosed { context.core.pipeline.storeClosed() }
+    for result in store.dequeueResults() { context.core.storeFinished(result, at: now) }
+    if store.isClosed { context.core.storeClosed() }
   }
 
   private func armTimer(after now: Moment) {
@@ -251,7 +251,7 @@ package final class GatewayHost {
       onEnd = completion
       controlSocket?.stopListening()
       http?.stopListening()
-      mqtt.own.makeRoom(forCommands: context.core.commands.dispatcher.pendingCount)
+      mqtt.own.makeRoom(forCommands: context.core.pendingCount)
     }
     context.core.beginShutdown(at: EventLoop.now())
     step()
@@ -283,7 +283,7 @@ extension GatewayHost {
   func perform(_ effect: Effect, at now: Moment) {
     switch effect {
     case .write(let work): store?.submit(work)
-    case .readClock: context.core.pipeline.clockRead(SystemClock.read())
+    case .readClock: context.core.clockRead(SystemClock.read())
     case .publish(let publish): mqtt.publish(publish, at: now)
     case .requestState(let request): mqtt.request(request)
     case .forward(let publish, let broker): mqtt.forward(publish, to: broker)
@@ -295,7 +295,7 @@ extension GatewayHost {
       http?.streams.changed(key)
       cluster?.rows.changed(key)
     case .publishState(let item, let payload, let place):
-      if !mqtt.publishState(item, payload) { context.core.states.putBack(place) }
+      if !mqtt.publishState(item, payload) { context.core.statePutBack(place) }
     case .definitionsReplaced: reloads.replaceDefinitions()
     case .reloaded: reloads.coreFinished()
     case .storeHealth(let fault):
@@ -334,7 +334,7 @@ extension GatewayHost {
   package var isConnected: Bool { mqtt.own.isConnected }
 
   /// Counts since the start.
-  package var statistics: CommandStatistics { context.core.commands.dispatcher.log.statistics }
+  package var statistics: CommandStatistics { context.core.statistics }
 
   /// What `get` shows of one key; `nil` for an unknown one.
   package func row(_ key: String) -> TargetRow? {

@@ -16,15 +16,15 @@ extension DurabilityGate {
     at now: Moment
   ) {
     var hasBarriers = false
-    while !commands.dispatcher.log.events.isEmpty {
-      swap(&batch, &commands.dispatcher.log.events)
+    while !commands.log.events.isEmpty {
+      swap(&batch, &commands.log.events)
       transcript?.append(contentsOf: batch)
       for index in batch.indices {
         next = index + 1
         hasBarriers = record(batch[index], in: &commands, &outbox, at: now) || hasBarriers
       }
       batch.removeAll(keepingCapacity: batch.capacity <= Self.keptCapacity)
-      if !overtaken.isEmpty, commands.dispatcher.log.events.isEmpty {
+      if !overtaken.isEmpty, commands.log.events.isEmpty {
         rejectOvertaken(in: &commands, &outbox, at: now)
       }
     }
@@ -63,7 +63,7 @@ extension DurabilityGate {
     case .superseded, .cancelled, .rejected, .failed, .expired:
       isReleasing = ended(event, promptly: true, in: commands.registry, at: now)
     }
-    if event.isHeard(isWatched: commands.dispatcher.log.isWatched) {
+    if event.isHeard(isWatched: commands.log.isWatched) {
       if queue.contains(event.key) {
         queue.append(event)
       } else {
@@ -108,7 +108,7 @@ extension DurabilityGate {
       isAccepted: true
     )
     guard !event.isAction, let value = event.value, let expiresAt = event.expiresAt else {
-      if event.isHeard(isWatched: commands.dispatcher.log.isWatched) { outbox.emit(event) }
+      if event.isHeard(isWatched: commands.log.isWatched) { outbox.emit(event) }
       if others.isEmpty { return false }
       withholdIfNeeded(event, nil, before: others, in: &commands, at: now)
       return withheldKeys.hasBarriers(event.key)
@@ -127,7 +127,7 @@ extension DurabilityGate {
     if event.isUrgent || !others.isEmpty || !withheldKeys.contains(event.key) {
       withholdIfNeeded(event, sequence, before: others, in: &commands, at: now)
     }
-    if event.isHeard(isWatched: commands.dispatcher.log.isWatched) {
+    if event.isHeard(isWatched: commands.log.isWatched) {
       queue.append(event, until: sequence)
     }
     return withheldKeys.hasBarriers(event.key)
@@ -178,7 +178,7 @@ extension DurabilityGate {
     if event.isUrgent || !others.isEmpty {
       withholdIfNeeded(event, rows.plan.sequence, before: others, in: &commands, at: now)
     }
-    guard event.isHeard(isWatched: commands.dispatcher.log.isWatched) else { return }
+    guard event.isHeard(isWatched: commands.log.isWatched) else { return }
     if isOvertaken { return queue.append(event, until: sequence) }
     outbox.emit(inMemory(event, fault))
   }
@@ -212,7 +212,7 @@ extension DurabilityGate {
     _ outbox: inout Outbox,
     at now: Moment
   ) {
-    let isWatched = commands.dispatcher.log.isWatched
+    let isWatched = commands.log.isWatched
     let queued = queue.removeAll(of: key)
     guard !rows.isNewestUrgent(key), commands.hasRefusable(key) else {
       // What was accepted is over, or stops the device.
@@ -238,10 +238,10 @@ extension DurabilityGate {
         outbox.emit(inMemory(event, fault))
       }
     }
-    let count = commands.dispatcher.log.events.count
+    let count = commands.log.events.count
     commands.refuseWaiting(key, reason: reason, at: now)
-    let refused = commands.dispatcher.log.events[count...].map { $0.rejected(reason) }
-    commands.dispatcher.log.events.removeSubrange(count...)
+    let refused = commands.log.events[count...].map { $0.rejected(reason) }
+    commands.log.events.removeSubrange(count...)
     transcript?.append(contentsOf: refused)
     for event in refused {
       if rejected.contains(event.number) || event.number == restored?.number {

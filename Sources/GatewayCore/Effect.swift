@@ -22,7 +22,8 @@ package enum Effect: Sendable {
   case requestState(StateRequestMessage)
   /// Publish a routed message; report the outcome by ``GatewayCore/routeFinished(_:_:)``.
   case forward(RouteMachine.Publish, broker: Int)
-  /// Pass a change of a group's member on to the gateway that drives its device.
+  /// Pass a change of a group's member on to the gateway that drives its device; report what
+  /// becomes of it by ``GatewayCore/memberReported(_:_:reason:collapsed:isFinal:ofGroup:at:)``.
   case passOn(PassedChange)
   /// Report a step in a command's life to its requester, to watchers and on its event topic.
   case emit(CommandEvent)
@@ -32,7 +33,8 @@ package enum Effect: Sendable {
   case record(RecordedChange)
   /// Target, actual value or phase of a key changed; only while ``GatewayCore/isStateWatched``.
   case stateChanged(KeyIndex)
-  /// Publish a retained topic of the gateway's own.
+  /// Publish a retained topic of the gateway's own; give it back by
+  /// ``GatewayCore/statePutBack(_:)`` if there is no room.
   case publishState(StatePublisher.Item, payload: [UInt8], place: Int32)
   /// The definitions of a reload count from now on; see ``GatewayCore/beginReload(_:lanes:)``.
   ///

@@ -229,7 +229,7 @@ extension FeedbackLoopDetector {
     receivedOn topic: @autoclosure () -> String,
     at now: Moment
   ) throws(ValidationError) -> Slowing? {
-    guard hasReports, !commands.dispatcher.isAction(key) else { return nil }
+    guard hasReports, !commands.isAction(key) else { return nil }
     commands.migrate(key, at: now)
     let value: Value
     switch change {
@@ -242,14 +242,14 @@ extension FeedbackLoopDetector {
     let verdict = requested(
       key,
       value,
-      isUrgent: commands.dispatcher.isUrgent(value, of: key),
+      isUrgent: commands.isUrgent(value, of: key),
       quiet: commands.registry.definition(of: key).property.policy.delay,
       at: now
     )
     guard case .slow(let wait, let source, let isNew) = verdict else { return nil }
     guard isNew else { return Slowing(wait: wait) }
     let entry = commands.registry[key]
-    let values = [commands.dispatcher.status(key).target, value].compactMap { $0?.bareText }
+    let values = [commands.status(key).target, value].compactMap { $0?.bareText }
     let line = LogEntry(
       .warning,
       "Feedback loop slowed: commands or reports return as changes of two values in turn",

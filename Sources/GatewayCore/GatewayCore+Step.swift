@@ -23,14 +23,14 @@ extension GatewayCore {
         stage = .store
         if let effect = continueReload(at: now) { return effect }
       case .store:
-        if let work = pipeline.durability?.nextWork(identifiers, at: now) { return .write(work) }
+        if let work = durability?.nextWork(identifiers, at: now) { return .write(work) }
         stage = .publishing
       case .publishing:
         if let effect = nextPublish(at: now, host) { return effect }
         collectOutcomes(at: now)
         stage = .emitting
       case .emitting:
-        if let effect = groups.popReady(from: &outbox, in: &pipeline) { return effect }
+        if let effect = popReady() { return effect }
         if groups.takeNews() || hasUnrecordedEvents {
           collectOutcomes(at: now)
           continue
@@ -47,7 +47,7 @@ extension GatewayCore {
         if let effect = nextState(at: now, host) { return effect }
         stage = .requesting
       case .requesting:
-        if host.hasRoom(at: 0), let request = pipeline.commands.nextRequest(at: now) {
+        if host.hasRoom(at: 0), let request = commands.nextRequest(at: now) {
           return .requestState(request)
         }
         stage = .ending
@@ -67,7 +67,7 @@ extension GatewayCore {
   /// keep the order of its requests. Nothing is published.
   package mutating func nextReply(at now: Moment) -> Effect? {
     if !outbox.hasEvents { collectOutcomes(at: now) }
-    return groups.popReady(from: &outbox, in: &pipeline)
+    return popReady()
   }
 
   private mutating func begin(at now: Moment) {
@@ -77,18 +77,29 @@ extension GatewayCore {
   }
 
   /// Whether something was decided that is not collected yet.
-  private var hasUnrecordedEvents: Bool { !pipeline.commands.dispatcher.log.events.isEmpty }
+  private var hasUnrecordedEvents: Bool { !commands.log.events.isEmpty }
 
   /// Collects what was decided since the last call.
   mutating func collectOutcomes(at now: Moment) {
-    pipeline.emit(to: &outbox, at: now)
-    pipeline.commands.refreshGroups(at: now)
-    let changed = states.collectChanges(of: &pipeline.commands, apartFrom: elsewhere, at: now)
+    emitEvents(at: now)
+    commands.refreshGroups(at: now)
+    let changed = states.collectChanges(of: &commands, apartFrom: elsewhere, at: now)
     if isStateWatched { for key in changed { outbox.append(.stateChanged(key)) } }
   }
 
+  /// Emits what was decided since the last call and does not wait for the disk.
+  private mutating func emitEvents(at now: Moment) {
+    recordAppliedSteps()
+    guard durability == nil else {
+      durability?.advance(in: &commands, &outbox, at: now)
+      return
+    }
+    ownTranscript?.append(contentsOf: commands.log.events)
+    outbox.emitAll(of: &commands)
+  }
+
   private mutating func nextPublish(at now: Moment, _ host: HostState) -> Effect? {
-    if host.hasRoom(at: 0), let publish = pipeline.commands.dispatcher.nextPublish(at: now) {
+    if host.hasRoom(at: 0), let publish = commands.nextPublish(at: now) {
       return .publish(publish)
     }
     guard !routes.isEmpty else { return nil }
@@ -102,10 +113,24 @@ extension GatewayCore {
 
   private mutating func nextState(at now: Moment, _ host: HostState) -> Effect? {
     guard isConnected, host.hasRoom(at: 0) else { return nil }
-    return states.next(of: pipeline.commands, at: now).map {
+    return states.next(of: commands, at: now).map {
       .publishState($0.item, payload: $0.payload, place: $0.place)
     }
   }
+}
+
+/// The gateway's own topics.
+extension GatewayCore {
+  /// How many of them wait to be published.
+  package var dueStateCount: Int { states.dueCount }
+
+  /// Publishes the topics of `device` again although nothing changed.
+  package mutating func repeatTargets(ofDevice device: Int) {
+    states.repeatTargets(ofDevice: device)
+  }
+
+  /// ``Effect/publishState(_:payload:place:)`` found no room; it follows again.
+  package mutating func statePutBack(_ place: Int32) { states.putBack(place) }
 }
 
 /// Flush everything, wait for the acknowledgements, store what is left, report.
@@ -118,25 +143,25 @@ extension GatewayCore {
       shutdown?.isHurried = true
       return
     }
-    outbox.log(LogEntry(.info, "Shutting down", ["pending": "\(commands.dispatcher.pendingCount)"]))
+    outbox.log(LogEntry(.info, "Shutting down", ["pending": "\(commands.pendingCount)"]))
     advance(to: now)
     shutdown = Shutdown(
       limit: now.advanced(by: settings.shutdownTimeout),
       acknowledgedBefore: acknowledgedCount
     )
-    pipeline.commands.close(at: now)
+    commands.close(at: now)
     routes.flushAll(at: now)
   }
 
   /// The next effect of the shutdown, when one of its phases ends.
   mutating func advanceShutdown(at now: Moment, _ host: HostState) -> Effect? {
     guard let phase = shutdown?.phase else { return nil }
-    if phase == .storing, pipeline.durability?.beginClosing() ?? false { return .closeStore }
+    if phase == .storing, durability?.beginClosing() ?? false { return .closeStore }
     let situation = situation(host)
     switch shutdown?.advance(situation, at: now) ?? .wait {
     case .wait: return nil
     case .store:
-      pipeline.durability?.flush(at: now)
+      durability?.flush(at: now)
       return nil
     case .report: return beginReporting(at: now)
     case .end:
@@ -153,7 +178,7 @@ extension GatewayCore {
     Shutdown.Situation(
       isConnected: isConnected,
       hasUnsent: commands.hasUnsent || !routes.isDrained,
-      hasDrained: pipeline.isDrained && routes.isDrained,
+      hasDrained: isDrained && routes.isDrained,
       hasStore: durability != nil,
       isStoreClosed: durability?.isClosed ?? true,
       unpublished: host.backlog + states.dueCount,
@@ -176,15 +201,34 @@ extension GatewayCore {
   }
 
   private var acknowledgedCount: UInt64 {
-    commands.dispatcher.log.statistics.acknowledged + routes.statistics.acknowledged
+    commands.log.statistics.acknowledged + routes.statistics.acknowledged
   }
 
   private func makeReport() -> ShutdownReport {
-    let (unsent, kept) = pipeline.unsentKeys()
+    let (unsent, kept) = unsentKeys()
     return ShutdownReport(
       sent: Int(acknowledgedCount - (shutdown?.acknowledgedBefore ?? 0)),
       unsent: unsent + routes.unsentTopics(),
       kept: kept
     )
+  }
+
+  /// Whether everything that can be sent was sent and acknowledged.
+  private var isDrained: Bool {
+    guard commands.isDrained else { return false }
+    return
+      !(durability?.withheld.contains { commands.sendQueue.isReachable($0) } ?? false)
+  }
+
+  /// The keys whose value was not acknowledged, and those of them that the journal keeps.
+  private func unsentKeys() -> (unsent: [String], kept: [String]) {
+    var unsent: [String] = []
+    var kept: [String] = []
+    for key in commands.unsentKeys() {
+      let name = commands.registry[key].key
+      unsent.append(name)
+      if durability?.rows.keeps(key) ?? false { kept.append(name) }
+    }
+    return (unsent, kept)
   }
 }

@@ -183,22 +183,18 @@ extension GroupCommands.Running {
 }
 
 /// What a change of a group becomes: a change of each member, and one command that follows them.
-extension GroupCommands {
+extension GatewayCore {
   /// Accepts a change of a group's key: each member is asked for it, and may reject it.
   ///
   /// - Throws: Why the first member rejects it, if all of them do.
-  mutating func change(
-    _ change: ValueChange,
+  mutating func changeMembers(
     of key: KeyIndex,
+    _ change: ValueChange,
     at now: Moment,
     delay: Duration?,
-    _ options: ChangeOptions,
-    apartFrom elsewhere: DevicesElsewhere,
-    in pipeline: inout CommandPipeline,
-    _ outbox: inout Outbox
+    _ options: ChangeOptions
   ) throws(ValidationError) {
-    let registry = pipeline.commands.registry
-    let number = pipeline.commands.dispatcher.log.nextNumber()
+    let number = commands.log.nextNumber()
     let part = GroupPart(
       key: key,
       number: number,
@@ -211,12 +207,12 @@ extension GroupCommands {
       wantsPhases: true,
       group: part
     )
-    let change = pipeline.commands.groupChange(change, of: key)
+    let change = commands.groupChange(change, of: key)
     var accepted: [KeyIndex] = []
     var rejected: [(key: KeyIndex, error: ValidationError)] = []
     for member in registry.groups.members(of: key) {
       do throws(ValidationError) {
-        let change = try pipeline.commands.memberChange(change, for: member)
+        let change = try commands.memberChange(change, for: member)
         if elsewhere.contains(registry.device(of: member)) {
           outbox.append(
             .passOn(
@@ -231,7 +227,7 @@ extension GroupCommands {
           accepted.append(member)
           continue
         }
-        try pipeline.change(change, of: member, delay: delay, members, &outbox, at: now)
+        try accept(change, of: member, at: now, delay: delay, members)
         accepted.append(member)
       } catch {
         rejected.append((member, error))
@@ -239,7 +235,7 @@ extension GroupCommands {
     }
     if accepted.isEmpty, let first = rejected.first { throw first.error }
     for (member, error) in rejected {
-      pipeline.commands.dispatcher.log.reject(
+      commands.log.reject(
         member,
         reason: error.description,
         at: now,
@@ -248,13 +244,13 @@ extension GroupCommands {
     }
     var value: Value?
     if case .set(let given) = change { value = given }
-    pipeline.commands.dispatcher.log.recordGroupPhase(.accepted, of: number, for: key, at: now)
-    begin(
+    commands.log.recordGroupPhase(.accepted, of: number, for: key, at: now)
+    groups.begin(
       number,
       of: key,
       value,
       members: accepted,
-      rejected: rejected.map { (Self.name($0.key, in: registry), $0.error.description) },
+      rejected: rejected.map { (name(ofMember: $0.key), $0.error.description) },
       origin: options.origin,
       canConfirm: registry.definition(of: key).property.confirm != nil,
       at: now
@@ -262,28 +258,20 @@ extension GroupCommands {
   }
 
   /// The next notice or event; events of groups follow those of their members.
-  mutating func popReady(
-    from outbox: inout Outbox,
-    in pipeline: inout CommandPipeline
-  ) -> Effect? {
+  mutating func popReady() -> Effect? {
     guard let effect = outbox.popFirst() else { return nil }
-    guard !isEmpty, case .emit(let event) = effect, let part = event.origin?.group else {
+    guard !groups.isEmpty, case .emit(let event) = effect, let part = event.origin?.group else {
       return effect
     }
-    follow(event, of: part.number, in: &pipeline, &outbox)
+    follow(event, ofGroup: part.number)
     return effect
   }
 
   /// Follows an event of a member, and emits what follows of the group.
-  mutating func follow(
-    _ event: CommandEvent,
-    of number: UInt64,
-    in pipeline: inout CommandPipeline,
-    _ outbox: inout Outbox
-  ) {
-    let name = Self.name(event.key, in: pipeline.commands.registry)
-    for event in observe(event, of: number, named: name) {
-      pipeline.commands.dispatcher.log.recordGroupPhase(
+  mutating func follow(_ event: CommandEvent, ofGroup number: UInt64) {
+    let name = name(ofMember: event.key)
+    for event in groups.observe(event, of: number, named: name) {
+      commands.log.recordGroupPhase(
         event.phase,
         of: event.number,
         for: event.key,
@@ -294,7 +282,7 @@ extension GroupCommands {
   }
 
   /// How a reason names a member.
-  private static func name(_ key: KeyIndex, in registry: Registry) -> String {
+  private func name(ofMember key: KeyIndex) -> String {
     registry.id(ofDevice: registry.device(of: key))
   }
 }

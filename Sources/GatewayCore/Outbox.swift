@@ -26,14 +26,14 @@ struct Outbox {
 
   /// Moves all events out of a state machine, in constant time where none waits here.
   mutating func emitAll(of commands: inout CommandStateMachine) {
-    guard !commands.dispatcher.log.events.isEmpty else { return }
+    guard !commands.log.events.isEmpty else { return }
     if hasEvents {
-      events += commands.dispatcher.log.events
-      commands.dispatcher.log.events.removeAll(keepingCapacity: true)
+      events += commands.log.events
+      commands.log.events.removeAll(keepingCapacity: true)
     } else {
       events.removeAll(keepingCapacity: true)
       head = 0
-      swap(&events, &commands.dispatcher.log.events)
+      swap(&events, &commands.log.events)
     }
   }
 

@@ -167,7 +167,7 @@ struct Replay {
     let registry = commands.registry
     let key = try registry.index(of: entry.key)
     let name = registry[key].key
-    guard !commands.dispatcher.isAction(key), name == entry.key else {
+    guard !commands.isAction(key), name == entry.key else {
       throw .unsupported("\(name) has taken its place and is not journalled under that name")
     }
     let property = registry.definition(of: key).property
@@ -179,7 +179,7 @@ struct Replay {
     for other in others where rows.newestSequence(of: other.key) < entry.sequence {
       if riders.contains(other.key) { continue }
       // Momentary commands are never stored: they are newer than anything that is.
-      if !commands.dispatcher.isAction(other.key) { older.append(other.key) }
+      if !commands.isAction(other.key) { older.append(other.key) }
     }
     let number = commands.resume(
       value,
@@ -253,7 +253,7 @@ struct Replay {
       )
       return
     }
-    commands.dispatcher.log.expireUnresumed(
+    commands.log.expireUnresumed(
       try? commands.registry.definition(of: key).property.value(from: stored.value),
       of: key,
       at: now,

@@ -94,14 +94,14 @@ package struct StatePublisher: ~Copyable {
     apartFrom elsewhere: DevicesElsewhere = DevicesElsewhere(),
     at now: Moment
   ) -> [KeyIndex] {
-    guard !commands.dispatcher.log.statuses.changedKeys.isEmpty else { return [] }
-    let keys = commands.dispatcher.log.statuses.changedKeys
-    commands.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
+    guard !commands.log.statuses.changedKeys.isEmpty else { return [] }
+    let keys = commands.log.statuses.changedKeys
+    commands.log.statuses.changedKeys.removeAll(keepingCapacity: true)
     let registry = commands.registry
     for key in keys {
       let device = registry.device(of: key)
       if elsewhere.contains(device) { continue }
-      if commands.dispatcher.log.statuses.takeNewTarget(of: key) {
+      if commands.log.statuses.takeNewTarget(of: key) {
         changed(key, device: device, at: now)
       } else {
         changedInfo(ofDevice: device, at: now)
@@ -233,7 +233,7 @@ extension StatePublisher.Item {
   func payload(of commands: borrowing CommandStateMachine, at now: Moment) -> [UInt8] {
     var output: [UInt8] = []
     switch self {
-    case .target(let key): commands.dispatcher.log.statuses.target(of: key)?.appendBare(to: &output)
+    case .target(let key): commands.log.statuses.target(of: key)?.appendBare(to: &output)
     case .targets(let device): Self.appendTargets(of: commands, ofDevice: device, to: &output)
     case .info(let device): Self.appendInfo(of: commands, ofDevice: device, at: now, to: &output)
     }
@@ -250,7 +250,7 @@ extension StatePublisher.Item {
     guard !keys.isEmpty else { return }  // The device was removed.
     var separator = UInt8(ascii: "{")
     for raw in keys {
-      guard let target = commands.dispatcher.log.statuses.target(of: KeyIndex(raw)) else {
+      guard let target = commands.log.statuses.target(of: KeyIndex(raw)) else {
         continue
       }
       output.append(separator)
@@ -274,7 +274,7 @@ extension StatePublisher.Item {
     guard !keys.isEmpty else { return }
     var separator = UInt8(ascii: "{")
     for raw in keys {
-      let status = commands.dispatcher.status(KeyIndex(raw))
+      let status = commands.status(KeyIndex(raw))
       output.append(separator)
       separator = UInt8(ascii: ",")
       JSONWriter.appendString(registry.definition(of: KeyIndex(raw)).property.id, to: &output)
@@ -291,7 +291,7 @@ extension StatePublisher.Item {
       } else {
         output.append(contentsOf: "null".utf8)
       }
-      let waiting = commands.dispatcher.sendQueue.commandCount(KeyIndex(raw))
+      let waiting = commands.sendQueue.commandCount(KeyIndex(raw))
       if waiting > 1 {
         output.append(contentsOf: #","waiting":"#.utf8)
         JSONWriter.appendInteger(Int64(waiting), to: &output)

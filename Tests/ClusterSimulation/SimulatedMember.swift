@@ -126,7 +126,7 @@ final class SimulatedMember {
     host.room = 1
     _ = performOrders()
     repeat {
-      for result in results { core.pipeline.storeFinished(result, at: now) }
+      for result in results { core.storeFinished(result, at: now) }
       results = []
       while isUp, let effect = core.nextEffect(at: now, host: host) { perform(effect) }
     } while isUp && performOrders()
@@ -357,7 +357,7 @@ final class SimulatedMember {
   private func perform(_ effect: Effect) {
     switch effect {
     case .write(let work): logs.submit(work, clock: clock)
-    case .readClock: core.pipeline.clockRead(clock)
+    case .readClock: core.clockRead(clock)
     case .publish(let publish): send(publish)
     case .emit(let event): world.emitted(event)
     case .publishState, .requestState, .forward, .record, .stateChanged, .definitionsReplaced,

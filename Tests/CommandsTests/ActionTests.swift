@@ -84,7 +84,7 @@ struct ActionTests {
     #expect(bench.send() == ["B"])
     // Nothing confirms a press: each keeps its room for a while after the broker has it.
     #expect(bench.send() == [])
-    #expect(bench.machine.dispatcher.sendQueue.laneStatuses.first?.inFlight == 2)
+    #expect(bench.machine.sendQueue.laneStatuses.first?.inFlight == 2)
     #expect(bench.wait() == 150)
     bench.pass(150)
     #expect(bench.send() == ["C"])
@@ -92,7 +92,7 @@ struct ActionTests {
     bench.pass(100)
     #expect(bench.send() == ["D"])
     bench.pass(1000)
-    #expect(bench.machine.dispatcher.sendQueue.laneStatuses.first?.inFlight == 0)
+    #expect(bench.machine.sendQueue.laneStatuses.first?.inFlight == 0)
   }
 
   @Test func `presses leave in turn with the other devices of the lane`() throws {
@@ -214,19 +214,19 @@ struct ActionTests {
     var bench = Self.bench(lane: LaneLimits(rate: 1, burst: 1))
     try Self.press(&bench, "A", "B", "C", "D")
     bench.send()
-    let found = PendingStatus(of: try bench.key("button"), in: bench.machine.dispatcher)
+    let found = PendingStatus(of: try bench.key("button"), in: bench.machine)
     let pending = try #require(found)
     #expect(pending.value == .text("B"))
     #expect(pending.count == 3)
     #expect(pending.collapsed == 0)
     #expect(pending.waits == .lane)
-    #expect(bench.machine.dispatcher.sendQueue.laneStatuses.first?.waiting == 3)
-    #expect(QueueSummary(of: bench.machine.dispatcher).lanes.first?.waiting == 3)
-    #expect(bench.machine.dispatcher.pendingCount == 1)
-    bench.machine.dispatcher.log.statuses.changedKeys.removeAll()
+    #expect(bench.machine.sendQueue.laneStatuses.first?.waiting == 3)
+    #expect(QueueSummary(of: bench.machine).lanes.first?.waiting == 3)
+    #expect(bench.machine.pendingCount == 1)
+    bench.machine.log.statuses.changedKeys.removeAll()
     bench.pass(1000)
     bench.send()
-    #expect(bench.machine.dispatcher.log.statuses.changedKeys.isEmpty == false)
+    #expect(bench.machine.log.statuses.changedKeys.isEmpty == false)
   }
 
   // MARK: - Reload

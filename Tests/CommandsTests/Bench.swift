@@ -19,8 +19,8 @@ struct Bench: ~Copyable {
     settings: CommandSettings = .init()
   ) {
     machine = CommandStateMachine(registry: Registry(devices), settings: settings)
-    machine.dispatcher.log.isWatched = true
-    machine.dispatcher.connectionChanged(isUp: isConnected, at: now)
+    machine.log.isWatched = true
+    machine.connectionChanged(isUp: isConnected, at: now)
   }
 
   /// One device called `d`.
@@ -84,16 +84,16 @@ struct Bench: ~Copyable {
     machine.replied(try key(name), to: message, problem: problem, at: now)
   }
 
-  mutating func connect(_ isUp: Bool) { machine.dispatcher.connectionChanged(isUp: isUp, at: now) }
+  mutating func connect(_ isUp: Bool) { machine.connectionChanged(isUp: isUp, at: now) }
 
   mutating func online(_ isOnline: Bool, device: Int = 0) {
-    machine.dispatcher.availabilityChanged(of: device, source: 0, isOnline: isOnline, at: now)
+    machine.availabilityChanged(of: device, source: 0, isOnline: isOnline, at: now)
   }
 
   /// Everything that may leave now.
   mutating func publishes() -> [CommandPublish] {
     var found: [CommandPublish] = []
-    while let publish = machine.dispatcher.nextPublish(at: now) { found.append(publish) }
+    while let publish = machine.nextPublish(at: now) { found.append(publish) }
     return found
   }
 
@@ -106,7 +106,7 @@ struct Bench: ~Copyable {
     _ publishes: [CommandPublish],
     _ outcome: CommandPublish.Outcome = .acknowledged
   ) {
-    for publish in publishes { machine.dispatcher.finish(publish.token, outcome, at: now) }
+    for publish in publishes { machine.finish(publish.token, outcome, at: now) }
   }
 
   /// Lets everything leave and be acknowledged; returns the payloads.
@@ -118,8 +118,8 @@ struct Bench: ~Copyable {
   }
 
   mutating func dequeueEvents() -> [CommandEvent] {
-    defer { machine.dispatcher.log.events.removeAll() }
-    return machine.dispatcher.log.events
+    defer { machine.log.events.removeAll() }
+    return machine.log.events
   }
 
   /// What happened since the last look, such as `level sent 40` and `level failed 40: reason`.
@@ -131,12 +131,12 @@ struct Bench: ~Copyable {
     }
   }
 
-  var isDrained: Bool { machine.dispatcher.isDrained }
+  var isDrained: Bool { machine.isDrained }
   var hasUnsent: Bool { machine.hasUnsent }
 
-  func target(_ name: String) throws -> Value? { machine.dispatcher.status(try key(name)).target }
-  func actual(_ name: String) throws -> Value? { machine.dispatcher.status(try key(name)).actual }
-  func phase(_ name: String) throws -> Phase? { machine.dispatcher.status(try key(name)).phase }
+  func target(_ name: String) throws -> Value? { machine.status(try key(name)).target }
+  func actual(_ name: String) throws -> Value? { machine.status(try key(name)).actual }
+  func phase(_ name: String) throws -> Phase? { machine.status(try key(name)).phase }
 
   /// Milliseconds from now to the next deadline; `nil` for none.
   func wait() -> Int? {

@@ -75,8 +75,8 @@ import Values
     #expect(throws: ValidationError.self) { try bench.step("level", .nan) }
     try bench.set("text", .text("a"))
     #expect(throws: ValidationError.self) { try bench.step("text", 1) }
-    #expect(bench.machine.dispatcher.log.statistics.rejected == 4)
-    #expect(bench.machine.dispatcher.pendingCount == 1)
+    #expect(bench.machine.log.statistics.rejected == 4)
+    #expect(bench.machine.pendingCount == 1)
   }
 
   // MARK: - Steps that wait for the state
@@ -136,7 +136,7 @@ import Values
     #expect(events.map { $0.origin?.replyTo } == [1, 2])
     #expect(events.map(\.isFinal) == [true, true])
     #expect(bench.wait() == nil)
-    #expect(bench.machine.dispatcher.log.statistics.rejected == 2)
+    #expect(bench.machine.log.statistics.rejected == 2)
   }
 
   @Test func `a value takes the place of steps that wait, and cancel ends them`() throws {

@@ -15,7 +15,7 @@ import Values
       Device.of("d\(number)", (0..<100).map { .seen("p\($0)", retries: 1) })
     }
     var bench = Bench(devices)
-    bench.machine.dispatcher.log.isWatched = false
+    bench.machine.log.isWatched = false
     #expect(bench.wait() == nil)
     for second in 0..<3600 {
       let key = KeyIndex(Int32(second * 7919 % 100_000))
@@ -26,8 +26,8 @@ import Values
       bench.send()
       if second % 2 == 0 { bench.machine.reported(key, 2, at: bench.now) }
       bench.pass(600)
-      bench.machine.dispatcher.log.events.removeAll(keepingCapacity: true)
-      bench.machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
+      bench.machine.log.events.removeAll(keepingCapacity: true)
+      bench.machine.log.statuses.changedKeys.removeAll(keepingCapacity: true)
     }
     for _ in 0..<3 {
       bench.pass(5000)
@@ -35,8 +35,8 @@ import Values
     }
     #expect(bench.wait() == nil)
     #expect(bench.hasUnsent == false)
-    #expect(bench.machine.dispatcher.log.statistics.confirmed == 1800)
-    #expect(bench.machine.dispatcher.log.statistics.failed == 1800)
+    #expect(bench.machine.log.statistics.confirmed == 1800)
+    #expect(bench.machine.log.statistics.failed == 1800)
   }
 
   /// Unoptimised generic code allocates for values that are passed around: only an optimised build
@@ -45,7 +45,7 @@ import Values
   func `a change that nobody waits for allocates nothing`() async {
     await #expect(processExitsWith: .success) {
       var bench = Bench(.level("a"), .seen("b"))
-      bench.machine.dispatcher.log.isWatched = false
+      bench.machine.log.isWatched = false
       try Heap.turn(&bench, 200)
       Heap.exhaust()
       let before = Heap.inUse()
@@ -57,11 +57,11 @@ import Values
   @Test(.enabled(if: Heap.canCount)) func `the count sees what is freed at once`() async {
     await #expect(processExitsWith: .failure) {
       var bench = Bench(.level("a"), .seen("b"))
-      bench.machine.dispatcher.log.isWatched = false
+      bench.machine.log.isWatched = false
       try Heap.turn(&bench, 200)
       Heap.exhaust()
       let before = Heap.inUse()
-      bench.machine.dispatcher.log.isWatched = true
+      bench.machine.log.isWatched = true
       try Heap.turn(&bench, 200)
       guard Heap.inUse() == before else { preconditionFailure("This is the expected end.") }
     }
@@ -129,13 +129,13 @@ private enum Heap {
         of: KeyIndex(Int32(number % 2)),
         at: bench.now
       )
-      bench.machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
+      bench.machine.log.statuses.changedKeys.removeAll(keepingCapacity: true)
     }
   }
 
   /// Values that settle with nobody to go to.
   static func settle(_ bench: inout Bench, _ count: Int) throws {
-    bench.machine.dispatcher.log.isWatched = false
+    bench.machine.log.isWatched = false
     for number in 0..<count {
       try bench.machine.change(
         .set(.number(Double(number % 100))),
@@ -144,8 +144,8 @@ private enum Heap {
         ChangeOptions(ttl: .seconds(86_400))
       )
       bench.pass(300)
-      bench.machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
-      bench.machine.dispatcher.log.events.removeAll(keepingCapacity: true)
+      bench.machine.log.statuses.changedKeys.removeAll(keepingCapacity: true)
+      bench.machine.log.events.removeAll(keepingCapacity: true)
     }
   }
 }

@@ -14,10 +14,10 @@ import Values
     throws
   {
     var bench = Bench(.level())
-    bench.machine.dispatcher.log.isWatched = false
+    bench.machine.log.isWatched = false
     try bench.set("level", 1)
     #expect(bench.told() == [])
-    bench.machine.dispatcher.log.isJournalled = true
+    bench.machine.log.isJournalled = true
     try bench.set("level", 2, ttl: .seconds(7), options: [.init("transition", 1)])
     let events = bench.dequeueEvents()
     #expect(events.map(\.phase) == [.accepted, .superseded])
@@ -39,9 +39,9 @@ import Values
     try bench.set("other", 3, now: true)
     #expect(bench.send() == ["3"])
     #expect(bench.hasUnsent == true)
-    #expect(bench.machine.dispatcher.sendQueue.hasReady == false)
+    #expect(bench.machine.sendQueue.hasReady == false)
     bench.machine.release(key)
-    #expect(bench.machine.dispatcher.sendQueue.hasReady == true)
+    #expect(bench.machine.sendQueue.hasReady == true)
     #expect(bench.send() == ["2"])
     #expect(bench.hasUnsent == false)
   }

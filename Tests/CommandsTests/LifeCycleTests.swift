@@ -80,9 +80,9 @@ import Values
     }
     #expect(sent.count == 1)
     #expect(
-      PendingStatus(of: try bench.key("level"), in: bench.machine.dispatcher)?.waits == .inFlight
+      PendingStatus(of: try bench.key("level"), in: bench.machine)?.waits == .inFlight
     )
-    #expect(PendingStatus(of: try bench.key("level"), in: bench.machine.dispatcher)?.collapsed == 1)
+    #expect(PendingStatus(of: try bench.key("level"), in: bench.machine)?.collapsed == 1)
     bench.finish(sent)
     #expect(bench.payloads() == ["30"])
     #expect(bench.dequeueEvents().last?.collapsed == 1)
@@ -266,7 +266,7 @@ import Values
 
   @Test func `a change that nobody watches or waits for tells only what everybody sees`() throws {
     var bench = Bench(.level())
-    bench.machine.dispatcher.log.isWatched = false
+    bench.machine.log.isWatched = false
     try bench.set("level", 1)
     try bench.set("level", 2, now: true)
     bench.send()
@@ -275,7 +275,7 @@ import Values
 
   @Test func `a command keeps its caller, also when it is replaced`() throws {
     var bench = Bench(.level())
-    bench.machine.dispatcher.log.isWatched = false
+    bench.machine.log.isWatched = false
     let origins = (1...3).map { ChangeOrigin(id: .integer($0), replyTo: UInt64($0)) }
     for (value, origin) in zip([1.0, 2, 3], origins) {
       try bench.set("level", .number(value), origin: origin)
@@ -304,8 +304,8 @@ import Values
     #expect(throws: ValidationError.tooManyPending(limit: 2)) { try bench.set("c", 1) }
     try bench.set("a", 2)
     try bench.set("b", 2)
-    #expect(bench.machine.dispatcher.log.statistics.changes == 5)
-    #expect(bench.machine.dispatcher.log.statistics.rejected == 1)
+    #expect(bench.machine.log.statistics.changes == 5)
+    #expect(bench.machine.log.statistics.rejected == 1)
   }
 
   @Test func `an answer that comes twice, or late, is ignored`() throws {
@@ -319,7 +319,7 @@ import Values
     bench.finish(first, .refused("late"))
     bench.finish(second)
     #expect(bench.told().last == "level sent 2")
-    #expect(bench.machine.dispatcher.log.statistics.acknowledged == 2)
+    #expect(bench.machine.log.statistics.acknowledged == 2)
   }
 }
 

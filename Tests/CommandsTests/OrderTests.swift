@@ -41,7 +41,7 @@ import Values
     case .quiet: bench.pass(300)
     case .none: bench.pass(0)
     case .now: break
-    case .flush: bench.machine.dispatcher.flush(try bench.key("position"), at: bench.now)
+    case .flush: bench.machine.flush(try bench.key("position"), at: bench.now)
     case .close: bench.machine.close(at: bench.now)
     }
   }
@@ -57,7 +57,7 @@ import Values
     try bench.set("command", .text("STOP"))
     try hurry(how, &bench)
     #expect(bench.payloads() == [])
-    let pending = PendingStatus(of: try bench.key("position"), in: bench.machine.dispatcher)
+    let pending = PendingStatus(of: try bench.key("position"), in: bench.machine)
     #expect(pending?.waits == .lane)
     bench.finish(first)
     let second = bench.publishes()

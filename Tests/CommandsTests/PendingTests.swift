@@ -20,7 +20,7 @@ import Values
   private func rows(_ bench: borrowing Bench) -> [String] {
     let registry = bench.machine.registry
     let keys = registry.properties.indices.map { KeyIndex(Int32($0)) }
-    return PendingStatus.all(of: keys, in: bench.machine.dispatcher, at: bench.now).map { status in
+    return PendingStatus.all(of: keys, in: bench.machine, at: bench.now).map { status in
       let due = status.due.map { due in
         String(bench.now.duration(to: due).wholeNanoseconds / 1_000_000)
       }
@@ -51,7 +51,7 @@ import Values
     try bench.set("level", 1, now: true)
     try bench.set("level", 2)
     #expect(rows(bench) == ["d/level quiet 300"])
-    #expect(PendingStatus(of: try bench.key("level"), in: bench.machine.dispatcher)?.collapsed == 1)
+    #expect(PendingStatus(of: try bench.key("level"), in: bench.machine)?.collapsed == 1)
     bench.pass(300)
     #expect(rows(bench) == ["d/level offline 59700"])
   }
@@ -86,7 +86,7 @@ import Values
     }
     let keys = bench.machine.registry.properties.indices.map { KeyIndex(Int32($0)) }
     var promised: [KeyIndex: Moment] = [:]
-    for status in PendingStatus.all(of: keys, in: bench.machine.dispatcher, at: bench.now) {
+    for status in PendingStatus.all(of: keys, in: bench.machine, at: bench.now) {
       promised[status.key] = status.due
     }
     #expect(promised.count == 10)

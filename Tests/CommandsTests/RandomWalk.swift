@@ -30,7 +30,7 @@ struct RandomWalk: ~Copyable {
     settings.lanes["bus"] = LaneLimits(rate: 5, burst: 2)
     settings.pendingLimit = 7
     machine = CommandStateMachine(registry: Registry(Self.devices), settings: settings)
-    machine.dispatcher.log.isWatched = true
+    machine.log.isWatched = true
   }
 
   /// Some hundred milliseconds of chaos a step, then calm until nothing waits.
@@ -49,11 +49,11 @@ struct RandomWalk: ~Copyable {
     switch Int.random(in: 0..<20, using: &random) {
     case 0..<7: change()
     case 7: machine.cancel(anyKey(), at: now)
-    case 8: machine.dispatcher.flush(anyKey(), at: now)
+    case 8: machine.flush(anyKey(), at: now)
     case 9, 10: report(anyKey(), anyNumber())
     case 11: connect(!isUp)
     case 12:
-      machine.dispatcher.availabilityChanged(
+      machine.availabilityChanged(
         of: Int.random(in: 0..<3, using: &random),
         source: 0,
         isOnline: Int.random(in: 0..<3, using: &random) > 0,
@@ -99,18 +99,18 @@ struct RandomWalk: ~Copyable {
   private mutating func connect(_ up: Bool) {
     isUp = up
     let isToldFirst = Bool.random(using: &random)
-    if up || isToldFirst { machine.dispatcher.connectionChanged(isUp: up, at: now) }
+    if up || isToldFirst { machine.connectionChanged(isUp: up, at: now) }
     if !up {
       for publish in inFlight.shuffled(using: &random) {
-        machine.dispatcher.finish(publish.token, .lost, at: now)
+        machine.finish(publish.token, .lost, at: now)
       }
       inFlight = []
-      if !isToldFirst { machine.dispatcher.connectionChanged(isUp: false, at: now) }
+      if !isToldFirst { machine.connectionChanged(isUp: false, at: now) }
     }
   }
 
   private mutating func publish() {
-    while inFlight.count < 3, let publish = machine.dispatcher.nextPublish(at: now) {
+    while inFlight.count < 3, let publish = machine.nextPublish(at: now) {
       if !isUp { broken = "published without a broker" }
       for key in publish.keys where inFlight.contains(where: { $0.keys.contains(key) }) {
         broken = "\(machine.registry[key].key) was sent twice at a time"
@@ -123,10 +123,10 @@ struct RandomWalk: ~Copyable {
     guard let place = inFlight.indices.randomElement(using: &random) else { return }
     let publish = inFlight.remove(at: place)
     let luck = isCalm ? 0 : Int.random(in: 0..<8, using: &random)
-    machine.dispatcher.finish(publish.token, luck == 7 ? .refused("no") : .acknowledged, at: now)
+    machine.finish(publish.token, luck == 7 ? .refused("no") : .acknowledged, at: now)
     guard luck < 4 else { return }
     for key in publish.keys {
-      guard let flight = machine.dispatcher.deliveries[key].inFlight else { continue }
+      guard let flight = machine.deliveries[key].inFlight else { continue }
       machine.reported(
         key,
         machine.registry[key].property.wireValue(of: flight.command.value),
@@ -167,7 +167,7 @@ struct RandomWalk: ~Copyable {
     isCalm = true
     connect(true)
     for device in 0..<3 {
-      machine.dispatcher.availabilityChanged(of: device, source: 0, isOnline: true, at: now)
+      machine.availabilityChanged(of: device, source: 0, isOnline: true, at: now)
     }
     for _ in 0..<400 where broken == nil {
       publish()
@@ -179,7 +179,7 @@ struct RandomWalk: ~Copyable {
       machine.advance(to: now)
     }
     guard broken == nil else { return }
-    if machine.hasUnsent || !machine.dispatcher.isDrained || machine.dispatcher.pendingCount > 0 {
+    if machine.hasUnsent || !machine.isDrained || machine.pendingCount > 0 {
       broken = "something waits for ever: \(machine.unsentKeys().map(\.rawValue))"
     }
     if let due = machine.nextDeadline(after: now) { broken = "idle, but a wake-up at \(due)" }
@@ -203,11 +203,11 @@ struct RandomWalk: ~Copyable {
   }
 
   private mutating func hear() {
-    for event in machine.dispatcher.log.events where broken == nil {
-      broken = history.note(event, ending: machine.dispatcher.relations[event.key].ends)
+    for event in machine.log.events where broken == nil {
+      broken = history.note(event, ending: machine.relations[event.key].ends)
     }
-    machine.dispatcher.log.events.removeAll(keepingCapacity: true)
-    machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
+    machine.log.events.removeAll(keepingCapacity: true)
+    machine.log.statuses.changedKeys.removeAll(keepingCapacity: true)
   }
 
   private static var devices: [Device] {
@@ -312,18 +312,18 @@ extension CommandStateMachine {
   /// What does not fit together inside; `nil` when all does.
   fileprivate var inconsistency: String? {
     var (ready, inLane, unacknowledged, expiring, unconfirmed, travelling) = (0, 0, 0, 0, 0, 0)
-    let sendQueue = dispatcher.sendQueue
-    for key in dispatcher.facts.keys {
-      let delivery = dispatcher.deliveries[key]
+    let sendQueue = sendQueue
+    for key in facts.keys {
+      let delivery = deliveries[key]
       if let command = sendQueue[key] {
         ready += 1
         if !sendQueue.isOnline(key) { expiring += 1 }
-        if sendQueue.isDeviceOnline(dispatcher.facts[key].device), !delivery.isSending,
+        if sendQueue.isDeviceOnline(facts[key].device), !delivery.isSending,
           !mustWait(key)
         {
           inLane += 1
         }
-        if command.isRepeated, dispatcher.queue.isPending(key) {
+        if command.isRepeated, queue.isPending(key) {
           return "\(key) would be repeated although something newer waits"
         }
       }
@@ -340,7 +340,7 @@ extension CommandStateMachine {
       ?? Self.difference("may expire", sendQueue.expiries.count, expiring)
       ?? Self.difference(
         "unconfirmed or travelling",
-        dispatcher.deliveries.deadlines.count,
+        deliveries.deadlines.count,
         unconfirmed + travelling
       )
       ?? Self.difference("waiting for a state", waitingSteps.deadlines.count, waitingSteps.keyCount)
@@ -348,12 +348,12 @@ extension CommandStateMachine {
 
   /// Whether an urgent value that ends those of `key` has not left for good.
   private func mustWait(_ key: KeyIndex) -> Bool {
-    dispatcher.facts.keys.contains { other in
-      guard dispatcher.relations[other].ends.contains(key) else { return false }
-      let delivery = dispatcher.deliveries[other]
+    facts.keys.contains { other in
+      guard relations[other].ends.contains(key) else { return false }
+      let delivery = deliveries[other]
       let isLeaving = delivery.isSending && delivery.inFlight?.command.isUrgent == true
-      return dispatcher.sendQueue[other]?.isUrgent == true
-        || isLeaving && !dispatcher.facts[other].isAction
+      return sendQueue[other]?.isUrgent == true
+        || isLeaving && !facts[other].isAction
     }
   }
 

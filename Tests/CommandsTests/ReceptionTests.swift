@@ -13,22 +13,22 @@ import Values
 /// read.
 @Suite struct ReceptionTests {
   private static func isUnheard(_ bench: borrowing Bench, _ name: String) throws -> Bool {
-    bench.machine.dispatcher.isUnheard(try bench.key(name))
+    bench.machine.isUnheard(try bench.key(name))
   }
 
   private static func isUnheard(_ bench: borrowing Bench, device: Int) -> Bool {
-    bench.machine.dispatcher.isUnheard(device: device)
+    bench.machine.isUnheard(device: device)
   }
 
   private static func summary(_ bench: borrowing Bench) -> ReportSummary {
-    ReportSummary(of: bench.machine.dispatcher)
+    ReportSummary(of: bench.machine)
   }
 
   private static func unreadable(
     _ bench: borrowing Bench,
     _ name: String = "level"
   ) throws -> UnreadableReports.Record? {
-    bench.machine.dispatcher.unreadable[try bench.key(name)]
+    bench.machine.unreadable[try bench.key(name)]
   }
 
   /// Sends 40 and lets five seconds pass without a report that can be read.
@@ -44,10 +44,10 @@ import Values
   func `a property is unheard until its first report, whatever that says`(wire: JSONValue) throws {
     var bench = Bench(.seen())
     #expect(try Self.isUnheard(bench, "level") == true)
-    bench.machine.dispatcher.log.statuses.changedKeys = []
+    bench.machine.log.statuses.changedKeys = []
     try bench.report("level", wire)
     #expect(try Self.isUnheard(bench, "level") == false)
-    #expect(bench.machine.dispatcher.log.statuses.changedKeys == [.first])
+    #expect(bench.machine.log.statuses.changedKeys == [.first])
   }
 
   @Test func `a property without a state topic, or with replies alone, is not unheard`() throws {
@@ -124,7 +124,7 @@ import Values
     #expect(record.excerpt.hasPrefix("'\\u{1b}[2Jxxx"))
     #expect(record.excerpt.utf8.count < 80)
     #expect(try Self.unreadable(bench, "other") == nil)
-    #expect(bench.machine.dispatcher.unreadable.total == 3)
+    #expect(bench.machine.unreadable.total == 3)
   }
 
   @Test func `null and the report of a button are no mistakes`() throws {
@@ -138,7 +138,7 @@ import Values
       #expect(bench.machine.reported(try bench.key(name), wire, at: bench.now) == .nothing)
       #expect(try Self.isUnheard(bench, name) == false)
     }
-    #expect(bench.machine.dispatcher.unreadable.total == 0)
+    #expect(bench.machine.unreadable.total == 0)
   }
 
   @Test func `a report that is read in two ways is no mistake where one fails`() throws {
@@ -147,7 +147,7 @@ import Values
     let outcome = bench.machine.reportedUnreadable(.first, 40, at: bench.now)
     #expect(outcome == .nothing)
     try bench.report("level", .object(["value": 40]))
-    #expect(bench.machine.dispatcher.unreadable.total == 0)
+    #expect(bench.machine.unreadable.total == 0)
   }
 
   @Test func `a command that was not confirmed names the report that could not be read`() throws {
@@ -172,8 +172,8 @@ import Values
       let outcome = bench.machine.reported(KeyIndex(Int32(place)), "abc", at: bench.now)
       #expect(outcome == .unreadable(isFirst: place < count - 1))
     }
-    #expect(bench.machine.dispatcher.unreadable.keys.count == count - 1)
-    #expect(bench.machine.dispatcher.unreadable.total == UInt64(count))
+    #expect(bench.machine.unreadable.keys.count == count - 1)
+    #expect(bench.machine.unreadable.total == UInt64(count))
     try Self.miss(&bench, "p\(count - 1)")
     #expect(bench.told().last?.hasSuffix("within 5s; the last report cannot be read") == true)
   }

@@ -326,7 +326,7 @@ import Values
     bench.online(false)
     try bench.set("a", 5, now: true)
     replace(&bench, .of("d", [.level("b"), .level("a")], hasAvailability: false))
-    #expect(bench.machine.dispatcher.sendQueue.isDeviceOnline(0) == true)
+    #expect(bench.machine.sendQueue.isDeviceOnline(0) == true)
     #expect(finish(&bench) == [])
     #expect(bench.send() == ["5"])
   }

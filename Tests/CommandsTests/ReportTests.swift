@@ -98,7 +98,7 @@ import Values
     let last = bench.dequeueEvents().last
     #expect(last?.phase == .unchanged)
     #expect(last?.isFinal == true)
-    #expect(bench.machine.dispatcher.log.statistics.unchanged == 1)
+    #expect(bench.machine.log.statistics.unchanged == 1)
   }
 
   @Test func `a value that came to be shown while it waited for its lane is not sent`() throws {
@@ -115,7 +115,7 @@ import Values
     bench.pass(1000)
     #expect(bench.payloads() == [])
     #expect(bench.told().last == "b unchanged 2")
-    #expect(bench.machine.dispatcher.log.statistics.published == 1)
+    #expect(bench.machine.log.statistics.published == 1)
   }
 
   @Test func `unchanged needs a device that is there, and is switched off by always`() throws {
@@ -127,7 +127,7 @@ import Values
     for name in ["d/a", "d/b", "e/a"] { try bench.set(name, 40, now: true) }
     #expect(bench.publishes().map(\.topic) == ["b/set"])
     #expect(
-      PendingStatus(of: try bench.key("e/a"), in: bench.machine.dispatcher)?.waits == .offline
+      PendingStatus(of: try bench.key("e/a"), in: bench.machine)?.waits == .offline
     )
   }
 
@@ -157,7 +157,7 @@ import Values
     try bench.set("b", 20, now: true)
     try bench.set("b", 10, now: true)
     #expect(bench.told().suffix(2) == ["b superseded 20: newer value", "b unchanged 10"])
-    #expect(bench.machine.dispatcher.pendingCount == 0)
+    #expect(bench.machine.pendingCount == 0)
     #expect(bench.machine.nextDeadline(after: bench.now) != nil)
     try bench.report("a", 1)
     bench.pass(5000)

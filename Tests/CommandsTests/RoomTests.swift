@@ -85,7 +85,7 @@ import Values
     )
     guard error == nil else { return }
     for name in names { try bench.set(name, name == "off" ? .text("off") : 7) }
-    #expect(bench.machine.dispatcher.log.statistics.rejected == 0)
+    #expect(bench.machine.log.statistics.rejected == 0)
   }
 
   @Test(arguments: UInt64(1)...200)
@@ -105,7 +105,7 @@ import Values
           try bench.set(name, name == "off" ? .text("off") : 7)
         }
         if skipsQuiet, let last = set.last {
-          bench.machine.dispatcher.flush(try bench.key(last), at: bench.now)
+          bench.machine.flush(try bench.key(last), at: bench.now)
         }
         isTaken = true
       }

@@ -18,10 +18,10 @@ import Values
     var bench = Bench([.of("d", [.level()])])
     if isBroker { bench.connect(false) } else { bench.online(false) }
     for value in 1...5 { try bench.set("level", .number(Double(value)), now: true) }
-    #expect(bench.machine.dispatcher.pendingCount == 1)
-    #expect(PendingStatus(of: try bench.key("level"), in: bench.machine.dispatcher)?.collapsed == 4)
+    #expect(bench.machine.pendingCount == 1)
+    #expect(PendingStatus(of: try bench.key("level"), in: bench.machine)?.collapsed == 4)
     #expect(
-      PendingStatus(of: try bench.key("level"), in: bench.machine.dispatcher)?.waits == .offline
+      PendingStatus(of: try bench.key("level"), in: bench.machine)?.waits == .offline
     )
     #expect(bench.wait() == 60_000)
     if isBroker { bench.connect(true) } else { bench.online(true) }
@@ -39,7 +39,7 @@ import Values
     bench.pass(30_000)
     try bench.set("level", 20, now: true)
     bench.pass(59_999)
-    #expect(bench.machine.dispatcher.pendingCount == 1)
+    #expect(bench.machine.pendingCount == 1)
     bench.pass(1)
     #expect(bench.told().last == "level expired 20: the broker is not connected")
     #expect(try bench.target("level") == 5)
@@ -119,7 +119,7 @@ import Values
     try bench.set("level", 1, now: true)
     #expect(bench.send() == ["1"])
     bench.online(false)
-    bench.machine.dispatcher.availabilityChanged(of: 0, source: 1, isOnline: true, at: bench.now)
+    bench.machine.availabilityChanged(of: 0, source: 1, isOnline: true, at: bench.now)
     try bench.set("level", 2, now: true)
     #expect(bench.send() == [])
     bench.online(true)
@@ -193,7 +193,7 @@ import Values
 
   private func departures(_ bench: inout Bench, _ count: Int) -> [String] {
     (0..<count).compactMap { _ in
-      let leaving = bench.machine.dispatcher.nextPublish(at: bench.now)
+      let leaving = bench.machine.nextPublish(at: bench.now)
       return leaving.map { bench.machine.registry[$0.keys[0]].key }
     }
   }
@@ -272,7 +272,7 @@ import Values
     try bench.set("a/q", 2, now: true)
     try bench.set("b/level", 3, now: true)
     #expect(Set(bench.send()) == ["1", "3"])
-    #expect(PendingStatus(of: try bench.key("a/q"), in: bench.machine.dispatcher)?.waits == .lane)
+    #expect(PendingStatus(of: try bench.key("a/q"), in: bench.machine)?.waits == .lane)
   }
 
   @Test func `a value that is replaced in its lane keeps the place`() throws {

@@ -32,10 +32,10 @@ import Values
     bench.pass(300)
     #expect(bench.send().isEmpty)
     #expect(
-      try PendingStatus(of: bench.key("level"), in: bench.machine.dispatcher)?.waits == .asleep
+      try PendingStatus(of: bench.key("level"), in: bench.machine)?.waits == .asleep
     )
 
-    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
+    bench.machine.deviceAwoke(0, at: bench.now)
 
     #expect(bench.send() == ["20"])
   }
@@ -43,16 +43,16 @@ import Values
   @Test func `a value that is not quiet yet is sent too`() throws {
     var bench = Self.bench(.level())
     try bench.set("level", .number(10))
-    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
+    bench.machine.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["10"])
   }
 
   @Test func `what comes later waits for the next report`() throws {
     var bench = Self.bench(.level())
-    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
+    bench.machine.deviceAwoke(0, at: bench.now)
     try bench.set("level", .number(10), now: true)
     #expect(bench.send().isEmpty)
-    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
+    bench.machine.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["10"])
     try bench.set("level", .number(20), now: true)
     #expect(bench.send().isEmpty)
@@ -78,7 +78,7 @@ import Values
     var bench = Self.bench(.level { $0.urgent = [.number(0)] })
     try bench.set("level", .number(0))
     #expect(bench.send().isEmpty)
-    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
+    bench.machine.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["0"])
   }
 
@@ -86,7 +86,7 @@ import Values
     var bench = Self.bench(.seen())
     try bench.set("level", .number(10), now: true)
     try bench.report("level", 10)
-    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
+    bench.machine.deviceAwoke(0, at: bench.now)
     #expect(bench.send().isEmpty)
     #expect(bench.told().last == "level unchanged 10")
   }
@@ -94,11 +94,11 @@ import Values
   @Test func `a retry waits for the next report`() throws {
     var bench = Self.bench(.seen(retries: 1))
     try bench.set("level", .number(10), now: true)
-    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
+    bench.machine.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["10"])
     bench.pass(5000)
     #expect(bench.send().isEmpty)
-    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
+    bench.machine.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["10"])
   }
 
@@ -109,22 +109,22 @@ import Values
     #expect(bench.send() == ["50"])
     try bench.report("e/light", 50)
 
-    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
+    bench.machine.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["10"])
     bench.pass(5000)
 
     #expect(bench.told().last == "level failed 10: not confirmed within 5s")
-    #expect(bench.machine.dispatcher.sendQueue.laneStatuses.first?.lost == 0)
+    #expect(bench.machine.sendQueue.laneStatuses.first?.lost == 0)
   }
 
   @Test func `while the broker is gone the device goes to sleep again`() throws {
     var bench = Self.bench(.level())
     try bench.set("level", .number(10), now: true)
-    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
+    bench.machine.deviceAwoke(0, at: bench.now)
     bench.connect(false)
     bench.connect(true)
     #expect(bench.send().isEmpty)
-    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
+    bench.machine.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["10"])
   }
 

@@ -145,7 +145,7 @@ struct StateRequestTests {
     bench.pass(5000)
     #expect(bench.requests().count == 0)
     #expect(bench.wait() == nil)
-    #expect(bench.machine.dispatcher.sendQueue.laneStatuses.first?.inFlight == 0)
+    #expect(bench.machine.sendQueue.laneStatuses.first?.inFlight == 0)
   }
 
   @Test func `a lane that is busy does not hold up another, nor devices without one`() throws {
@@ -199,7 +199,7 @@ struct StateRequestTests {
     bench.pass(500)
     #expect(bench.requests().count == 1)
     bench.connect(false)
-    #expect(bench.machine.dispatcher.sendQueue.laneStatuses.first?.inFlight == 0)
+    #expect(bench.machine.sendQueue.laneStatuses.first?.inFlight == 0)
     #expect(bench.wait() == nil)
     bench.connect(true)
     bench.pass(499)

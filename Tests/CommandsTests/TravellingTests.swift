@@ -62,8 +62,8 @@ import Values
     var bench = try Self.repeated(from: 10, 80)
     for value in [10, 20, 30] as [JSONValue] { try bench.report("level", value) }
     let (way, target) = (Value.number(30), Value.number(80))
-    #expect(bench.machine.dispatcher.isUnchanged(way, of: try bench.key("level")) == false)
-    #expect(bench.machine.dispatcher.isUnchanged(target, of: try bench.key("level")) == true)
+    #expect(bench.machine.isUnchanged(way, of: try bench.key("level")) == false)
+    #expect(bench.machine.isUnchanged(target, of: try bench.key("level")) == true)
     try bench.set("level", 80, now: true)
     #expect(bench.told().last == "level unchanged 80")
     #expect(try bench.target("level") == 80)
@@ -174,10 +174,10 @@ import Values
     try bench.report("level", 100)
     bench.pass(3999)
     #expect(try bench.target("level") == 200)
-    bench.machine.dispatcher.log.statuses.changedKeys = []
+    bench.machine.log.statuses.changedKeys = []
     bench.pass(1)
     #expect(try bench.target("level") == 100)
-    #expect(bench.machine.dispatcher.log.statuses.changedKeys == [try bench.key("level")])
+    #expect(bench.machine.log.statuses.changedKeys == [try bench.key("level")])
     #expect(bench.told() == [])
     #expect(bench.wait() == nil)
   }
@@ -384,7 +384,7 @@ import Values
     bench.machine.cancel(try bench.key("level"), at: bench.now)
     #expect(try bench.target("level") == 200)
     #expect(
-      bench.machine.dispatcher.isUnchanged(.number(200), of: try bench.key("level")) == false
+      bench.machine.isUnchanged(.number(200), of: try bench.key("level")) == false
     )
     bench.connect(true)
     try bench.set("level", 200, now: true)
@@ -452,10 +452,10 @@ import Values
     bench.pass(600_000)
     #expect(try bench.target("level") == 200)
     let key = try bench.key("level")
-    #expect(bench.machine.dispatcher.isUnchanged(.number(200), of: key) == false)
+    #expect(bench.machine.isUnchanged(.number(200), of: key) == false)
     try bench.report("level", 50)
     #expect(bench.wait() == 5000)
-    #expect(bench.machine.dispatcher.isUnchanged(.number(200), of: key) == true)
+    #expect(bench.machine.isUnchanged(.number(200), of: key) == true)
     bench.pass(4000)
     try bench.report("level", 60)
     bench.pass(4999)
@@ -473,11 +473,11 @@ import Values
     #expect(try bench.target("level") == 200)
     let key = try bench.key("level")
     try bench.report("level", 100)
-    #expect(bench.machine.dispatcher.isUnchanged(.number(200), of: key) == false)
+    #expect(bench.machine.isUnchanged(.number(200), of: key) == false)
     #expect(try bench.target("level") == 200)
     #expect(bench.wait() == 5000)
     try bench.report("level", 200)
-    #expect(bench.machine.dispatcher.isUnchanged(.number(200), of: key) == true)
+    #expect(bench.machine.isUnchanged(.number(200), of: key) == true)
     try bench.report("level", 150)
     bench.pass(5000)
     #expect(try bench.target("level") == 150)

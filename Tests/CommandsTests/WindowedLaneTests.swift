@@ -29,7 +29,7 @@ struct WindowedLaneTests {
   }
 
   private static func status(_ bench: borrowing Bench) throws -> LaneStatus {
-    try #require(bench.machine.dispatcher.sendQueue.laneStatuses.first)
+    try #require(bench.machine.sendQueue.laneStatuses.first)
   }
 
   @Test func `a command leaves when an earlier one is confirmed`() throws {
@@ -163,6 +163,6 @@ struct WindowedLaneTests {
     bench.machine.reloadAtOnce(bench.machine.registry, lanes: [:], at: bench.now)
     #expect(bench.send().count == 1)
     try bench.report("d0/x0", 7)
-    #expect(bench.machine.dispatcher.sendQueue.laneStatuses.isEmpty)
+    #expect(bench.machine.sendQueue.laneStatuses.isEmpty)
   }
 }

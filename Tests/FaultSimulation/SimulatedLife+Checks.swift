@@ -83,20 +83,20 @@ extension SimulatedLife {
       checkPending(key, place)
       checkStatus(key, place)
     }
-    if core.commands.dispatcher.pendingCount != model.queuedCount + model.readyCount {
+    if core.pendingCount != model.queuedCount + model.readyCount {
       fail(
-        "\(core.commands.dispatcher.pendingCount) pending, not \(model.queuedCount + model.readyCount)"
+        "\(core.pendingCount) pending, not \(model.queuedCount + model.readyCount)"
       )
     }
-    if core.commands.dispatcher.isDrained != model.isDrained {
-      fail("isDrained is \(core.commands.dispatcher.isDrained)")
+    if core.areCommandsDrained != model.isDrained {
+      fail("isDrained is \(core.areCommandsDrained)")
     }
     let unsent = model.places.filter { model.isUnsent($0) }.map { KeyIndex(Int32($0)) }
-    if core.commands.unsentKeys() != unsent {
-      fail("unsent are \(core.commands.unsentKeys()), not \(unsent)")
+    if core.keysNotAcknowledged() != unsent {
+      fail("unsent are \(core.keysNotAcknowledged()), not \(unsent)")
     }
     let due = model.nextDeadline(after: now)
-    let wake = core.commands.nextDeadline(after: now)
+    let wake = core.nextCommandDeadline(after: now)
     switch (due, wake) {
     case (nil, nil): break
     case (nil, let wake?): fail("idle, but wakes up at \(wake.nanoseconds)")
@@ -108,7 +108,7 @@ extension SimulatedLife {
   }
 
   private func checkPending(_ key: KeyIndex, _ place: Int) {
-    let found = PendingStatus(of: key, in: core.commands.dispatcher).map {
+    let found = core.pending(key).map {
       Model.PendingAnswer(
         value: $0.value,
         collapsed: $0.collapsed,
@@ -131,7 +131,7 @@ extension SimulatedLife {
   }
 
   private func checkStatus(_ key: KeyIndex, _ place: Int) {
-    let status = core.commands.dispatcher.status(key)
+    let status = core.status(key)
     let due = model.keys[place]
     guard status.target != due.target || status.actual != due.actual || status.phase != due.phase
     else { return }
@@ -156,7 +156,7 @@ extension SimulatedLife {
   }
 
   private var hasPassedWakeUp: Bool {
-    core.commands.nextDeadline(after: now).map { $0 <= now } ?? false
+    core.nextCommandDeadline(after: now).map { $0 <= now } ?? false
   }
 
   // MARK: - The end
@@ -197,10 +197,10 @@ extension SimulatedLife {
 
   private func checkEnd() {
     guard breach == nil else { return }
-    if core.commands.hasUnsent || !core.commands.dispatcher.isDrained
-      || core.commands.dispatcher.pendingCount > 0
+    if core.hasUnsent || !core.areCommandsDrained
+      || core.pendingCount > 0
     {
-      fail("something waits for ever: \(core.commands.unsentKeys().map { name($0) })")
+      fail("something waits for ever: \(core.keysNotAcknowledged().map { name($0) })")
     }
     if let unfinished = ledger.unfinished ?? invariants.unfinished ?? groups.unfinished {
       fail(unfinished)
@@ -229,7 +229,7 @@ extension SimulatedLife {
   private func checkShown(_ key: KeyIndex, at place: Int) {
     guard let wire = world.retained[place] else { return }
     let shown = registry[key].property.value(fromWire: wire)
-    let status = core.commands.dispatcher.status(key)
+    let status = core.status(key)
     let target = model.keys[place].lastSent ?? shown
     if status.actual != shown || status.target != target {
       fail(

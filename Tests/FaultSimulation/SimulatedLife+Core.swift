@@ -60,14 +60,14 @@ extension SimulatedLife {
     switch effect {
     case .resumed: break
     case .write(let work): disk.begin(work, at: now)
-    case .readClock: core.pipeline.clockRead(disk.clocks.read(at: now))
+    case .readClock: core.clockRead(disk.clocks.read(at: now))
     case .publish(let publish): leave(publish)
     case .requestState(let request): ask(request)
     case .forward(let publish, let broker): forward(publish, to: broker)
     case .emit(let event): emitted(event)
     case .storeHealth(let fault):
       if fault != nil, !disk.isFailing { fail("the journal is said to fail, and the disk works") }
-    case .closeStore: core.pipeline.storeClosed()
+    case .closeStore: core.storeClosed()
     case .definitionsReplaced: definitionsReplaced()
     case .reloaded: seen[.finishedReloads] += 1
     case .end(let report): ended(report)
@@ -82,19 +82,19 @@ extension SimulatedLife {
 
   /// Collects the decisions of the core since the last call, before they wait for the disk.
   func collect() {
-    var found = core.pipeline.transcript ?? []
-    if !found.isEmpty { core.pipeline.transcript = [] }
+    var found = core.transcript ?? []
+    if !found.isEmpty { core.transcript = [] }
     let known = min(decidedCount, found.count)
     found.removeFirst(known)
     decidedCount -= known
-    let waiting = core.commands.dispatcher.log.events
+    let waiting = core.undeliveredEvents
     found += waiting[decidedCount...]
     decidedCount = waiting.count
     for event in found where breach == nil {
       enter(event)
       decided.append(event)
     }
-    if core.commands.dispatcher.log.statuses.changedKeys.count > 10_000 {
+    if core.changedKeyCount > 10_000 {
       fail("changed keys are never taken")
     }
   }

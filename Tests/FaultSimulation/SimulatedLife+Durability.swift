@@ -46,7 +46,7 @@ extension SimulatedLife {
 
   /// A change may be refused for durability only if the disk fails or is too slow.
   func checkRefusalByDisk() {
-    let waiting = core.durability?.queue.count ?? 0
+    let waiting = core.storeWaitingCount
     let isFull = waiting >= settings.commands.pendingLimit
     if !isJournalled || !(disk.isFailing || isFull) {
       fail("a change is refused by a disk that works")
@@ -93,8 +93,8 @@ extension SimulatedLife {
       return
     }
     let isBack =
-      core.commands.isUrgentWaiting(key)
-      || core.commands.isInFlight(key) && !model.keys[place].isSending
+      core.isUrgentWaiting(key)
+      || core.isInFlight(key) && !model.keys[place].isSending
     guard isBack else {
       guard invariants.isUntold(overridden.heir) else { return }
       return fail("an urgent value of \(name(key)) is not sent, and what replaced it was rejected")
@@ -200,7 +200,7 @@ extension SimulatedLife {
   /// Makes the model withhold the keys that the core withholds; the crash checks verify which ones.
   func withhold() {
     guard breach == nil else { return }
-    let withheld = Set(core.durability?.withheld ?? [])
+    let withheld = Set(core.withheldKeys)
     if !withheld.isEmpty { seen[.withheld] += 1 }
     invariants.withheld(withheld, isDiskFailing: disk.isFailing, at: now)
     let (known, moment) = (invariants, now)
@@ -215,13 +215,13 @@ extension SimulatedLife {
   }
 
   var isDiskIdle: Bool {
-    guard let plan = core.durability?.plan else { return true }
+    guard let plan = core.storePlan else { return true }
     return plan.isIdle && !disk.isBusy && plan.fault == nil
   }
 
   /// Checks that a kill or a power cut at this point would violate no invariant.
   func checkDurability() {
-    guard let plan = core.durability?.plan else { return }
+    guard let plan = core.storePlan else { return }
     let isPrompt =
       plan.fault != nil || disk.isBusy
       || plan.nextDeadline.map { $0 <= now.advanced(by: plan.settings.commit) } ?? false

@@ -184,7 +184,7 @@ extension SimulatedLife {
     let place = Int(key.rawValue)
     let number = model.lastNumber + 1
     var refused: [Int: ValidationError] = [:]
-    for event in core.commands.dispatcher.log.events
+    for event in core.undeliveredEvents
     where event.phase == .rejected && event.origin?.group?.number == number {
       guard let reason = event.reason, reason.contains("journal") else { continue }
       refused[Int(event.key.rawValue)] = .notDurable(reason)
@@ -320,7 +320,7 @@ extension SimulatedLife {
     core = Self.makeCore(registry, settings, session: seen[.restarts], at: now)
     core.isWatched = isWatched
     if isJournalled { core.openStore(openJournal(isLate: opensLate), path: "journal") }
-    core.pipeline.transcript = []
+    core.transcript = []
     decided = []
     decidedCount = 0
     model = Model(

@@ -31,7 +31,7 @@ extension SimulatedLife {
     for (list, value) in [("devices", JSONValue.array(devices)), ("groups", .array(announced))] {
       let topic = Array("direct/bridge/\(list)".utf8)
       let payload = JSONWriter.bytes(value)
-      if !core.routes.readAnnouncement(payload.span, topic: topic.span, broker: 1) {
+      if !core.readAnnouncement(payload.span, topic: topic.span, broker: 1) {
         fail("an announcement is not read")
       }
     }
@@ -62,18 +62,18 @@ extension SimulatedLife {
     let name = Array("z2m/\(message.name)/set".utf8)
     let document = JSONValue.object(message.members)
     if isTraced { log("z2m/\(message.name)/set carries \(JSONWriter.text(document))") }
-    let rejected = core.rejections.total(.overflow)
+    let rejected = core.rejectedCount(.overflow)
     core.route(
       JSONWriter.bytes(document).span,
       document: document,
-      for: core.routes.outputs(fedBy: name.span, broker: 0),
+      for: core.outputs(fedBy: name.span, broker: 0),
       topic: name.span,
       retained: false,
       trail: "",
       mark: "here",
       at: now
     )
-    if core.rejections.total(.overflow) == rejected { lamps.received(message) }
+    if core.rejectedCount(.overflow) == rejected { lamps.received(message) }
   }
 
   /// Performs the forwarding of a message for a lamp or a group.
@@ -91,8 +91,8 @@ extension SimulatedLife {
 
   /// Messages that waited too long for their broker need not arrive.
   func noteExpiredRoutes() {
-    guard core.routes.statistics.expired != expiredRoutes else { return }
-    expiredRoutes = core.routes.statistics.expired
+    guard core.expiredRouteCount != expiredRoutes else { return }
+    expiredRoutes = core.expiredRouteCount
     lamps.expired()
   }
 }

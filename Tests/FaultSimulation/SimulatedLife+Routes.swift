@@ -26,9 +26,9 @@ extension SimulatedLife {
     let message = anyMessage(on: topic)
     let payload = Self.payload(of: message)
     if isTraced { log("\(topic.name) carries \(String(decoding: payload, as: UTF8.self))") }
-    let keys = core.routes.outputs(fedBy: name.span, broker: topic.broker)
-    let rejected = core.rejections.total(.overflow)
-    let returned = core.rejections.total(.loop)
+    let keys = core.outputs(fedBy: name.span, broker: topic.broker)
+    let rejected = core.rejectedCount(.overflow)
+    let returned = core.rejectedCount(.loop)
     // Some messages have passed this gateway before; retained ones may be stale.
     let isLoop = random.chance(10)
     let isStale = message.isRetained && topic.isDebounced
@@ -44,10 +44,10 @@ extension SimulatedLife {
       at: now
     )
     guard isOpen, !isLoop, !isStale else { return }
-    guard core.rejections.total(.loop) == returned else {
+    guard core.rejectedCount(.loop) == returned else {
       return fail("a message on \(topic.name) is taken for one that a bridge brought back")
     }
-    let isAccepted = core.rejections.total(.overflow) == rejected
+    let isAccepted = core.rejectedCount(.overflow) == rejected
     if isAccepted, message.isPassed, topic.isDebounced { seen[.passed] += 1 }
     if isAccepted, message.isUrgent { seen[.urgent] += 1 }
     routes.received(message, on: topic, isAccepted: isAccepted)
@@ -136,7 +136,7 @@ extension SimulatedLife {
   func answerRoute(_ number: UInt64, _ outcome: RouteMachine.Outcome) {
     routes.answered(number, outcome)
     lamps.answered(number)
-    core.routes.finish(number, outcome)
+    core.routeFinished(number, outcome)
   }
 
   /// Loses the messages in flight to a broker whose connection has ended.

@@ -19,7 +19,7 @@ extension SimulatedLife {
   {
     guard isFaultFree || !random.chance(probabilities.missedTurn / 10) else {
       if isTraced { log("\(item) finds no room") }
-      core.states.putBack(place)
+      core.statePutBack(place)
       return false
     }
     guard model.isConnected else {

@@ -397,7 +397,7 @@ extension SimulatedLife {
       log("device \(device) says by \(source) that it is \(isOnline ? "online" : "offline")")
     }
     let wasOnline = model.devices[device].isOnline
-    let hasChanged = core.pipeline.availability(
+    let hasChanged = core.availability(
       ofDevice: device,
       source: source,
       isOnline: isOnline,

@@ -110,7 +110,7 @@ package final class SimulatedLife {
     core = Self.makeCore(registry, settings, session: 0, at: now)
     core.isWatched = isWatched
     if isJournalled { core.openStore(JournalPlan(contents: JournalContents()), path: "journal") }
-    core.pipeline.transcript = []
+    core.transcript = []
     model = Model(registry, settings.commands, isWatched: isWatched, isJournalled: isJournalled)
     invariants = DurabilityInvariants(registry)
     ledger = Ledger(keys: registry.properties.count, isComplete: isWatched || isJournalled)
@@ -212,7 +212,7 @@ package final class SimulatedLife {
       if isTraced { log("the journal's file could be opened") }
       invariants.opened()
     }
-    core.pipeline.storeFinished(result, at: now)
+    core.storeFinished(result, at: now)
     drain()
   }
 

@@ -115,7 +115,7 @@ struct CoreBench: ~Copyable {
     for put in batch.puts { rows[put.key] = put }
     for key in batch.removals { rows[key] = nil }
     batch = JournalBatch()
-    core.pipeline.storeFinished(.done, at: now)
+    core.storeFinished(.done, at: now)
   }
 
   /// A bench of the next process after a crash at this moment.
@@ -143,7 +143,7 @@ struct CoreBench: ~Copyable {
   mutating func fileOpens(with entries: [JournalEntry]) {
     pass(500)
     _ = step()
-    core.pipeline.storeFinished(.reopened(JournalContents(entries: entries)), at: now)
+    core.storeFinished(.reopened(JournalContents(entries: entries)), at: now)
   }
 
   /// The broker acknowledges the last message that was published.
@@ -183,7 +183,7 @@ struct CoreBench: ~Copyable {
         lastPublish = publish.token
         unanswered.append(publish.token)
       }
-      if case .readClock = effect { core.pipeline.clockRead(clock) }
+      if case .readClock = effect { core.clockRead(clock) }
       if case .write(.commit(let work)) = effect { batch = work }
     }
     return effects

@@ -67,9 +67,9 @@ import Values
     try bench.set("blind/position", .number(1))
     bench.pass(200)
     #expect(bench.step().contains("write"))
-    bench.core.pipeline.storeFinished(.failed(.diskFull), at: bench.now)
+    bench.core.storeFinished(.failed(.diskFull), at: bench.now)
     _ = bench.step()
-    let pending = bench.core.commands.dispatcher.pendingCount
+    let pending = bench.core.commands.pendingCount
 
     // An older value of the swing is on the disk.
     var refusal: ValidationError?
@@ -79,7 +79,7 @@ import Values
       refusal = error
     }
     #expect(refusal?.description.contains("older value") == true)
-    let after = bench.core.commands.dispatcher.pendingCount
+    let after = bench.core.commands.pendingCount
     #expect(after == pending)
     #expect(!bench.step().contains { $0.hasPrefix("emit accepted") })
   }

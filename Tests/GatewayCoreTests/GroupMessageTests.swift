@@ -98,7 +98,7 @@ import Values
   private static func setAvailable(_ id: String, _ isOnline: Bool, in bench: inout CoreBench) throws
   {
     let device = try bench.core.registry.deviceIndex(of: id)
-    bench.core.pipeline.commands.dispatcher.availabilityChanged(
+    bench.core.commands.availabilityChanged(
       of: device,
       source: 0,
       isOnline: isOnline,
@@ -306,9 +306,9 @@ import Values
       try bench.set("all/level", .number(Double(value)))
       #expect(Self.published(&bench, after: 300).count == 1)
     }
-    #expect(bench.core.commands.dispatcher.sendQueue.laneStatuses.first?.inFlight == 1)
+    #expect(bench.core.commands.sendQueue.laneStatuses.first?.inFlight == 1)
     for lamp in ["a", "b", "c"] { try Self.report("\(lamp)/level", 60, in: &bench) }
-    #expect(bench.core.commands.dispatcher.sendQueue.laneStatuses.first?.inFlight == 0)
+    #expect(bench.core.commands.sendQueue.laneStatuses.first?.inFlight == 0)
   }
 
   // MARK: - The journal

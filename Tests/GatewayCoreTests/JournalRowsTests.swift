@@ -117,9 +117,9 @@ extension CommandEvent {
     at now: Moment
   ) -> CommandEvent {
     var machine = CommandStateMachine(registry: CoreBench().core.registry)
-    machine.dispatcher.log.isWatched = true
-    _ = machine.dispatcher.log.reject(key, reason: "sample", at: now, origin: nil)
-    var event = machine.dispatcher.log.events[0]
+    machine.log.isWatched = true
+    _ = machine.log.reject(key, reason: "sample", at: now, origin: nil)
+    var event = machine.log.events[0]
     event.phase = phase
     event.number = number
     event.reason = nil

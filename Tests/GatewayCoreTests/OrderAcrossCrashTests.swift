@@ -109,7 +109,7 @@ import Values
     _ = bench.step()
     bench.pass(1200)
     try #require(bench.step().contains("write"))
-    bench.core.pipeline.storeFinished(.failed(.diskFull), at: bench.now)
+    bench.core.storeFinished(.failed(.diskFull), at: bench.now)
     _ = bench.step()
     #expect(throws: ValidationError.self) { try bench.set("cover/position", .number(40)) }
   }
@@ -122,7 +122,7 @@ import Values
     var bench = CoreBench(devices: Self.cover + [lamp])
     try bench.set("lamp/level", .number(7))
     try #require(bench.step().contains("write"))
-    bench.core.pipeline.storeFinished(.failed(.diskFull), at: bench.now)
+    bench.core.storeFinished(.failed(.diskFull), at: bench.now)
     _ = bench.step()
     try bench.set("cover/command", .text("STOP"))
     #expect(bench.published() == ["publish command/set STOP"])
@@ -132,7 +132,7 @@ import Values
     try #require(bench.step().contains("write"))
     if isAcknowledgedFirst { bench.acknowledge() }
     #expect(bench.published().isEmpty)
-    bench.core.pipeline.storeFinished(.failed(.diskFull), at: bench.now)
+    bench.core.storeFinished(.failed(.diskFull), at: bench.now)
     #expect(bench.step().contains("emit rejected cover/position"))
     if !isAcknowledgedFirst { bench.acknowledge() }
     bench.pass(60_000)

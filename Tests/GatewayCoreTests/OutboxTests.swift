@@ -37,10 +37,10 @@ import Testing
     var outbox = Outbox()
     outbox.emit(.sample(KeyIndex(0), .accepted, number: 100, at: Self.now))
     for _ in 0..<2 {
-      _ = machine.dispatcher.log.reject(KeyIndex(0), reason: "no", at: Self.now, origin: nil)
+      _ = machine.log.reject(KeyIndex(0), reason: "no", at: Self.now, origin: nil)
     }
     outbox.emitAll(of: &machine)
-    #expect(machine.dispatcher.log.events.isEmpty)
+    #expect(machine.log.events.isEmpty)
     let order = (0..<4).map { _ in Self.words(outbox.popFirst()) }
     #expect(order == ["100", "1", "2", nil])
   }

@@ -48,7 +48,7 @@ import Values
 
   private static func says(_ isOnline: Bool, _ source: Int, _ bench: inout CoreBench) throws {
     let device = try bench.core.registry.deviceIndex(of: "lamp")
-    _ = bench.core.pipeline.availability(
+    _ = bench.core.availability(
       ofDevice: device,
       source: source,
       isOnline: isOnline,
@@ -60,7 +60,7 @@ import Values
     -> PendingStatus.Waiting?
   {
     let key = try bench.core.registry.index(of: key)
-    return PendingStatus(of: key, in: bench.core.commands.dispatcher)?.waits
+    return PendingStatus(of: key, in: bench.core.commands)?.waits
   }
 
   // MARK: - After a restart

@@ -109,7 +109,7 @@ import Values
     let first = (0..<9).map { 300 + 310 * $0 }
     #expect(Array(house.sent.prefix(9)) == first)
     #expect(Array(house.sent.dropFirst(9)) == [3390, 4600, 6610, 8620, 10_630])
-    let statistics = house.bench.core.commands.dispatcher.log.statistics
+    let statistics = house.bench.core.commands.log.statistics
     #expect(statistics.rejected == 0)
     #expect(house.bench.core.loops.slowedCount == 6)
   }
@@ -183,7 +183,7 @@ import Values
   @Test func `pending shows how long a slowed value waits`() throws {
     var house = try House(Policy(delay: .milliseconds(20)))
     try house.loop(for: 70_000, delay: 10)
-    let pending = PendingStatus(of: house.key, in: house.bench.core.commands.dispatcher)
+    let pending = PendingStatus(of: house.key, in: house.bench.core.commands)
     #expect(pending?.waits == .quiet)
     let due = try #require(pending?.due)
     let wait = Int(house.start.duration(to: due) / .milliseconds(1)) - (house.sent.last ?? 0)

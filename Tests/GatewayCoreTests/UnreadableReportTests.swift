@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
-import GatewayCore
+@testable import GatewayCore
 import JSON
 import Testing
 import Values

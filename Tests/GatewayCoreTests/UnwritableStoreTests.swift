@@ -4,7 +4,7 @@
 import Commands
 import Devices
 import Durability
-import GatewayCore
+@testable import GatewayCore
 import JSON
 import LastOut
 import Testing
@@ -34,7 +34,7 @@ import Values
     _ = bench.step()
     bench.pass(200)
     #expect(bench.step().contains("write"))
-    bench.core.pipeline.storeFinished(.failed(.diskFull), at: bench.now)
+    bench.core.storeFinished(.failed(.diskFull), at: bench.now)
     #expect(!bench.step().contains { $0.hasPrefix("emit") })
     bench.core.reported(swing, 20, source: 0, at: bench.now)
     let told = bench.step().filter { $0.hasPrefix("emit") }
@@ -47,7 +47,7 @@ import Values
       written += 1
     }
     #expect(written == 1)
-    #expect(bench.core.pipeline.durability?.plan.isIdle == true)
+    #expect(bench.core.durability?.plan.isIdle == true)
     #expect(bench.published().isEmpty)
   }
 
@@ -67,7 +67,7 @@ import Values
   }
 
   private static func fail(_ bench: inout CoreBench) -> [String] {
-    bench.core.pipeline.storeFinished(.failed(.diskFull), at: bench.now)
+    bench.core.storeFinished(.failed(.diskFull), at: bench.now)
     return bench.step().filter { !$0.hasPrefix("log") && !$0.hasSuffix("blind/position") }
   }
 

@@ -106,7 +106,7 @@ final class HTTPRoom {
     }
     timer?.arm(at: EventLoop.now())
     loop.afterBatch = {
-      self.server.runResumed()
+      self.server.answerResumed()
       if condition() { self.loop.stop() }
     }
     loop.run()

@@ -64,7 +64,7 @@ import Testing
     timer?.arm(at: EventLoop.now())
     loop.afterBatch = {
       if isDone() { loop.stop() }
-      server.runResumed()
+      server.answerResumed()
       if isDone() { loop.stop() }
     }
     loop.run()

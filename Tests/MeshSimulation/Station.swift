@@ -44,8 +44,8 @@ struct Station: ~Copyable {
     var settings = CommandSettings()
     if let limits { settings.lanes[Self.lane] = limits }
     machine = CommandStateMachine(registry: Registry(devices), settings: settings)
-    machine.dispatcher.log.isWatched = true
-    machine.dispatcher.connectionChanged(isUp: true, at: now)
+    machine.log.isWatched = true
+    machine.connectionChanged(isUp: true, at: now)
   }
 
   /// A device with one property, which confirms by its report and gets two more attempts.
@@ -90,7 +90,7 @@ struct Station: ~Copyable {
   }
 
   /// The lane, if it has a limit.
-  var lane: LaneStatus? { machine.dispatcher.sendQueue.laneStatuses.first }
+  var lane: LaneStatus? { machine.sendQueue.laneStatuses.first }
 
   /// Somebody asks the gateway for a value.
   ///
@@ -112,7 +112,7 @@ struct Station: ~Copyable {
   /// Somebody asks the gateway for a value of the group: each device, in this order, gets a change.
   mutating func changeGroup(_ devices: [Int], to value: Int) {
     guard let group else { preconditionFailure("There is no group.") }
-    let number = machine.dispatcher.log.nextNumber()
+    let number = machine.log.nextNumber()
     let part = GroupPart(key: group, number: number, name: "all")
     for device in devices { change(device, to: value, part: part) }
   }
@@ -122,8 +122,8 @@ struct Station: ~Copyable {
   /// - Returns: The values, and how many of them the adapter dropped.
   mutating func send() -> (values: [Int], dropped: Int) {
     var (values, dropped) = ([Int](), 0)
-    while let publish = machine.dispatcher.nextPublish(at: now) {
-      machine.dispatcher.finish(publish.token, .acknowledged, at: now)
+    while let publish = machine.nextPublish(at: now) {
+      machine.finish(publish.token, .acknowledged, at: now)
       let device = Int(publish.keys[0].rawValue)
       let value = Int(String(decoding: publish.payload, as: UTF8.self)) ?? 0
       values.append(value)
@@ -153,10 +153,10 @@ struct Station: ~Copyable {
   /// What happened to commands since the last call.
   mutating func takeEvents() -> [CommandEvent] {
     defer {
-      machine.dispatcher.log.events.removeAll(keepingCapacity: true)
-      machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
+      machine.log.events.removeAll(keepingCapacity: true)
+      machine.log.statuses.changedKeys.removeAll(keepingCapacity: true)
     }
-    return machine.dispatcher.log.events
+    return machine.log.events
   }
 
   /// Moves the clock, at most to ``next``.
@@ -184,7 +184,7 @@ struct Station: ~Copyable {
     }
     know(value, of: device)
     machine.advance(to: now)
-    machine.dispatcher.deviceAwoke(device, at: now)
+    machine.deviceAwoke(device, at: now)
   }
 
   private mutating func know(_ value: Int, of device: Int) {
@@ -196,7 +196,7 @@ struct Station: ~Copyable {
   /// A valve that reported meanwhile sleeps again.
   mutating func connect(_ isUp: Bool) {
     isConnected = isUp
-    machine.dispatcher.connectionChanged(isUp: isUp, at: now)
+    machine.connectionChanged(isUp: isUp, at: now)
     guard isUp else { return }
     for (device, value) in missed.sorted(by: { $0.key < $1.key }) { know(value, of: device) }
     missed = [:]

@@ -71,6 +71,6 @@ import Testing
   }
 
   private func due(_ link: inout ScreenLink, _ milliseconds: UInt64) -> Bool {
-    link.tick(at: at(milliseconds))
+    link.advance(to: at(milliseconds))
   }
 }

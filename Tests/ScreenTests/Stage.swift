@@ -117,7 +117,7 @@ struct Stage {
 
   mutating func pass(_ milliseconds: Int) {
     now = now.advanced(by: .milliseconds(milliseconds))
-    screen.tick(at: now)
+    screen.advance(to: now)
   }
 
   /// Receives the acceptance of a change: the answer and the watched event.

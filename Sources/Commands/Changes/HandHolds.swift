@@ -35,14 +35,14 @@ package struct HandHolds {
     _ change: ValueChange,
     of key: KeyIndex,
     from origin: ChangeOrigin?,
-    in dispatcher: borrowing CommandDispatcher,
+    in machine: borrowing CommandStateMachine,
     at now: Moment
   ) throws(ValidationError) {
-    guard dispatcher.facts[key].hasHold,
-      let rule = dispatcher.registry.definition(of: key).property.hold,
+    guard machine.facts[key].hasHold,
+      let rule = machine.registry.definition(of: key).property.hold,
       let holder = holder(of: key, at: now)
     else { return }
-    if case .set(let value) = change, dispatcher.isUrgent(value, of: key) { return }
+    if case .set(let value) = change, machine.isUrgent(value, of: key) { return }
     guard !rule.isHand(origin?.source ?? Self.plainSource) else { return }
     throw .held(by: holder.source)
   }
@@ -54,14 +54,14 @@ package struct HandHolds {
   package func check(
     _ values: [(key: KeyIndex, value: Value)],
     from origin: ChangeOrigin?,
-    in dispatcher: borrowing CommandDispatcher,
+    in machine: borrowing CommandStateMachine,
     at now: Moment
   ) throws(ValidationError) {
     for (key, value) in values {
       do throws(ValidationError) {
-        try check(.set(value), of: key, from: origin, in: dispatcher, at: now)
+        try check(.set(value), of: key, from: origin, in: machine, at: now)
       } catch {
-        throw .inProperty(dispatcher.registry.definition(of: key).property.id, error)
+        throw .inProperty(machine.registry.definition(of: key).property.id, error)
       }
     }
   }

@@ -42,13 +42,13 @@ extension PendingStatus {
   /// waits in lanes.
   package static func all(
     of keys: [KeyIndex],
-    in dispatcher: borrowing CommandDispatcher,
+    in machine: borrowing CommandStateMachine,
     at now: Moment
   ) -> [PendingStatus] {
-    let times = sendTimes(in: dispatcher, after: now)
+    let times = sendTimes(in: machine, after: now)
     var all: [PendingStatus] = []
     for key in keys {
-      guard var status = PendingStatus(of: key, in: dispatcher) else { continue }
+      guard var status = PendingStatus(of: key, in: machine) else { continue }
       if status.waits == .lane { status.due = times[key] }
       all.append(status)
     }
@@ -59,15 +59,15 @@ extension PendingStatus {
   ///
   /// Takes time in proportion to everything that waits in lanes.
   package static func sendTimes(
-    in dispatcher: borrowing CommandDispatcher,
+    in machine: borrowing CommandStateMachine,
     after now: Moment
   ) -> [KeyIndex: Moment] {
-    let queue = dispatcher.sendQueue
+    let queue = machine.sendQueue
     var isAlone: Set<UInt64> = []
-    return queue.sendTimes(after: now, ignoresLimits: dispatcher.isClosing) { key in
+    return queue.sendTimes(after: now, ignoresLimits: machine.isClosing) { key in
       guard let number = queue[key]?.change.origin?.group?.number, !isAlone.contains(number)
       else { return queue.companions(of: key) }
-      if let keys = GroupMessage.keys(ledBy: key, in: dispatcher) { return keys }
+      if let keys = GroupMessage.keys(ledBy: key, in: machine) { return keys }
       isAlone.insert(number)
       return queue.companions(of: key)
     }
@@ -76,16 +76,16 @@ extension PendingStatus {
   /// What waits for `key`, the newest value; `nil` when nothing does.
   ///
   /// Takes constant time, and so does not say when a lane sends it.
-  package init?(of key: KeyIndex, in dispatcher: borrowing CommandDispatcher) {
-    let command = dispatcher.sendQueue[key]
-    if let pending = dispatcher.queue.pending(key) {
+  package init?(of key: KeyIndex, in machine: borrowing CommandStateMachine) {
+    let command = machine.sendQueue[key]
+    if let pending = machine.queue.pending(key) {
       self.init(pending, of: key, behind: command)
     } else if let command {
       self.init(
         command,
         of: key,
-        count: dispatcher.sendQueue.commandCount(key),
-        waits: dispatcher.sendQueue.waits(key)
+        count: machine.sendQueue.commandCount(key),
+        waits: machine.sendQueue.waits(key)
       )
     } else {
       return nil

@@ -14,14 +14,14 @@ package struct ReportSummary: Sendable {
   package private(set) var unreadable: [KeyIndex] = []
 
   /// Looks at all keys.
-  package init(of dispatcher: borrowing CommandDispatcher) {
-    for device in dispatcher.registry.deviceNumbers {
-      if dispatcher.isUnheard(device: device) { unheardDevices += 1 }
-      for number in dispatcher.registry.indices(ofDevice: device) {
+  package init(of machine: borrowing CommandStateMachine) {
+    for device in machine.registry.deviceNumbers {
+      if machine.isUnheard(device: device) { unheardDevices += 1 }
+      for number in machine.registry.indices(ofDevice: device) {
         let key = KeyIndex(number)
-        switch dispatcher.deliveries[key].reception {
+        switch machine.deliveries[key].reception {
         case .none, .readable: break
-        case .missed: if dispatcher.facts[key].isReported { missed.append(key) }
+        case .missed: if machine.facts[key].isReported { missed.append(key) }
         case .unreadable: unreadable.append(key)
         }
       }

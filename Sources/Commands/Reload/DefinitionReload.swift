@@ -168,44 +168,44 @@ extension DefinitionReload {
   static func begin(
     _ registry: Registry,
     lanes limits: [String: LaneLimits],
-    in dispatcher: inout CommandDispatcher
+    in machine: inout CommandStateMachine
   ) {
-    precondition(dispatcher.reload == nil, "A reload begins after the one before has finished.")
-    dispatcher.reload = DefinitionReload(
-      from: dispatcher.registry,
+    precondition(machine.reload == nil, "A reload begins after the one before has finished.")
+    machine.reload = DefinitionReload(
+      from: machine.registry,
       to: registry,
-      lanes: dispatcher.sendQueue.assignment(limits: limits)
+      lanes: machine.sendQueue.assignment(limits: limits)
     )
   }
 
   /// Does the next step, which looks at `limit` keys or devices at most; one looks at none.
   static func step(
     _ limit: Int,
-    in dispatcher: inout CommandDispatcher,
+    in machine: inout CommandStateMachine,
     at now: Moment
   ) -> ReloadStep {
     // The reload is taken out while it changes, so that none of its tables is copied.
-    guard var reload = dispatcher.reload.take() else { return .finished }
+    guard var reload = machine.reload.take() else { return .finished }
     switch reload.phase {
     case .preparingKeys, .preparingDevices:
       let (newKeys, devices) = reload.prepare(limit)
-      reload.makeRoom(for: newKeys, devices: devices, in: &dispatcher)
-      dispatcher.reload = reload
+      reload.makeRoom(for: newKeys, devices: devices, in: &machine)
+      machine.reload = reload
       return .prepared(keys: newKeys.upperBound, devices: devices)
     case .prepared:
-      dispatcher.registry = reload.registry
-      dispatcher.sendQueue.replace(reload, at: now)
-      reload.replace(&dispatcher.facts, &dispatcher.relations)
-      dispatcher.reload = reload
+      machine.registry = reload.registry
+      machine.sendQueue.replace(reload, at: now)
+      reload.replace(&machine.facts, &machine.relations)
+      machine.reload = reload
       return .replaced
     case .migrating:
       guard let slice = reload.nextSlice(limit) else { return .finished }
-      dispatcher.reload = reload
+      machine.reload = reload
       for place in slice {
-        if place < dispatcher.registry.devices.count { dispatcher.sendQueue.renewDevice(place) }
-        dispatcher.migrate(KeyIndex(Int32(place)), at: now)
+        if place < machine.registry.devices.count { machine.sendQueue.renewDevice(place) }
+        machine.migrate(KeyIndex(Int32(place)), at: now)
       }
-      dispatcher.reload?.endStep()
+      machine.reload?.endStep()
       return .migrated(slice)
     }
   }
@@ -213,14 +213,15 @@ extension DefinitionReload {
   private func makeRoom(
     for keys: Range<Int>,
     devices: Int,
-    in dispatcher: inout CommandDispatcher
+    in machine: inout CommandStateMachine
   ) {
-    dispatcher.sendQueue.extend(keys: keys.upperBound, devices: devices)
-    dispatcher.deliveries.extend(keys: keys.upperBound, devices: devices)
-    dispatcher.log.statuses.extend(keys: keys.upperBound)
+    machine.sendQueue.extend(keys: keys.upperBound, devices: devices)
+    machine.deliveries.extend(keys: keys.upperBound, devices: devices)
+    machine.log.statuses.extend(keys: keys.upperBound)
+    machine.waitingSteps.extend(keys: keys.upperBound)
     for place in keys {
       let policy = registry.definition(of: KeyIndex(Int32(place))).property.policy
-      dispatcher.queue.setPolicy(policy, for: KeyIndex(Int32(place)))
+      machine.queue.setPolicy(policy, for: KeyIndex(Int32(place)))
     }
   }
 }

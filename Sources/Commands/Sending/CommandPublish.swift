@@ -108,7 +108,7 @@ extension CommandPublish {
   package static func previews(
     of values: [(key: KeyIndex, value: Value)],
     options members: [JSONValue.Member]? = nil,
-    in dispatcher: borrowing CommandDispatcher,
+    in machine: borrowing CommandStateMachine,
     allows: (KeyIndex, Value) -> Bool = { _, _ in true },
     at now: Moment
   ) -> [CommandPublish] {
@@ -116,61 +116,61 @@ extension CommandPublish {
     var single: [(key: KeyIndex, value: Value)] = []
     var grouped: Set<KeyIndex> = []
     for (key, value) in values where !grouped.contains(key) {
-      guard dispatcher.facts[key].isGroup else {
+      guard machine.facts[key].isGroup else {
         single.append((key, value))
         continue
       }
-      let merged = dispatcher.relations[key].mergeGroup
+      let merged = machine.relations[key].mergeGroup
       let asked = values.filter { $0.key == key || merged.contains($0.key) }
-      let message = GroupMessage(previewing: key, of: asked, in: dispatcher, allows: allows)
+      let message = GroupMessage(previewing: key, of: asked, in: machine, allows: allows)
       guard let message else {
-        single += dispatcher.registry.groups.members(of: key).map { ($0, value) }
+        single += machine.registry.groups.members(of: key).map { ($0, value) }
         continue
       }
       grouped.formUnion(message.parts.map(\.group))
       let commands = message.keys.map { member in
         let part = message.parts.last { $0.place <= message.keys.firstIndex(of: member) ?? 0 }
         let value = asked.first { $0.key == part?.group }?.value ?? value
-        return Command(previewing: value, of: member, options: members, in: dispatcher, at: now)
+        return Command(previewing: value, of: member, options: members, in: machine, at: now)
       }
       publishes.append(
         CommandPublish(
           commands,
           of: message.keys,
           as: message.parts,
-          in: dispatcher.registry,
+          in: machine.registry,
           token: 0,
-          message: dispatcher.messageNumber(of: commands),
+          message: machine.messageNumber(of: commands),
           at: now
         )
       )
     }
-    return publishes + previews(ofSingle: single, options: members, in: dispatcher, at: now)
+    return publishes + previews(ofSingle: single, options: members, in: machine, at: now)
   }
 
   private static func previews(
     ofSingle values: [(key: KeyIndex, value: Value)],
     options members: [JSONValue.Member]?,
-    in dispatcher: borrowing CommandDispatcher,
+    in machine: borrowing CommandStateMachine,
     at now: Moment
   ) -> [CommandPublish] {
     var covered: Set<KeyIndex> = []
     var publishes: [CommandPublish] = []
     for (key, _) in values where !covered.contains(key) {
-      let companions = dispatcher.sendQueue.companions(of: key)
+      let companions = machine.sendQueue.companions(of: key)
       let asked = values.filter { companions.contains($0.key) }
       var new: [(key: KeyIndex, value: Value)] = []
-      for (key, value) in asked where !dispatcher.isUnchanged(value, of: key) {
+      for (key, value) in asked where !machine.isUnchanged(value, of: key) {
         new.append((key, value))
       }
       covered.formUnion(asked.map(\.key))
       var waiting: [KeyIndex: Command] = [:]
       // A value that one of them ends is not sent with it.
       var excluded: [KeyIndex] = []
-      for (key, _) in asked { excluded += dispatcher.relations[key].excluded }
+      for (key, _) in asked { excluded += machine.relations[key].excluded }
       for other in companions where !excluded.contains(other) {
-        let pending = dispatcher.queue.pending(other).map { Command(change: $0.value) }
-        waiting[other] = pending ?? dispatcher.sendQueue[other]
+        let pending = machine.queue.pending(other).map { Command(change: $0.value) }
+        waiting[other] = pending ?? machine.sendQueue[other]
       }
       for (key, _) in asked { waiting[key] = nil }
       for (key, value) in new.isEmpty ? asked : new {
@@ -178,18 +178,18 @@ extension CommandPublish {
           previewing: value,
           of: key,
           options: members,
-          in: dispatcher,
+          in: machine,
           at: now
         )
       }
-      publishes.append(preview(of: waiting, in: dispatcher, at: now))
+      publishes.append(preview(of: waiting, in: machine, at: now))
     }
     return publishes
   }
 
   private static func preview(
     of waiting: [KeyIndex: Command],
-    in dispatcher: borrowing CommandDispatcher,
+    in machine: borrowing CommandStateMachine,
     at now: Moment
   ) -> CommandPublish {
     let keys = waiting.keys.sorted { $0.rawValue < $1.rawValue }
@@ -197,9 +197,9 @@ extension CommandPublish {
     return CommandPublish(
       commands,
       of: keys,
-      in: dispatcher.registry,
+      in: machine.registry,
       token: 0,
-      message: dispatcher.messageNumber(of: commands),
+      message: machine.messageNumber(of: commands),
       at: now
     )
   }
@@ -211,15 +211,15 @@ extension Command {
     previewing value: Value,
     of key: KeyIndex,
     options members: [JSONValue.Member]?,
-    in dispatcher: borrowing CommandDispatcher,
+    in machine: borrowing CommandStateMachine,
     at now: Moment
   ) {
     self.init(
       change: PendingChange(
         value: value,
-        number: dispatcher.log.newestNumber + 1,
+        number: machine.log.newestNumber + 1,
         acceptedAt: now,
-        expiresAt: dispatcher.facts[key].expiry(from: now),
+        expiresAt: machine.facts[key].expiry(from: now),
         members: members
       )
     )

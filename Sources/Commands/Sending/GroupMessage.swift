@@ -35,15 +35,14 @@ struct GroupMessage {
     let value: Value
     let lane: Int
 
-    init?(_ change: PendingChange, of member: KeyIndex, in dispatcher: borrowing CommandDispatcher)
-    {
+    init?(_ change: PendingChange, of member: KeyIndex, in machine: borrowing CommandStateMachine) {
       guard let part = change.origin?.group,
-        !dispatcher.registry.definition(of: part.key).property.command.topic.isEmpty
+        !machine.registry.definition(of: part.key).property.command.topic.isEmpty
       else { return nil }
       group = part.key
       number = part.number
       value = change.value
-      lane = dispatcher.sendQueue.lane(of: member)
+      lane = machine.sendQueue.lane(of: member)
     }
   }
 
@@ -58,20 +57,20 @@ struct GroupMessage {
   /// The message that carries the command of `lead`, whose turn it is; `nil` if it is sent alone.
   static func led(
     by lead: KeyIndex,
-    in dispatcher: inout CommandDispatcher,
+    in machine: inout CommandStateMachine,
     at now: Moment
   ) -> GroupMessage? {
-    guard let command = dispatcher.sendQueue[lead], !command.isRepeated,
-      let change = undecided(command.change, of: lead, in: dispatcher),
-      let place = dispatcher.registry.groups.members(of: change.group).firstIndex(of: lead)
+    guard let command = machine.sendQueue[lead], !command.isRepeated,
+      let change = undecided(command.change, of: lead, in: machine),
+      let place = machine.registry.groups.members(of: change.group).firstIndex(of: lead)
     else { return nil }
-    dispatcher.groupDecisions.decided(change.group, number: change.number)
+    machine.groupDecisions.decided(change.group, number: change.number)
     var message = GroupMessage()
-    guard message.add(change, lead, in: &dispatcher, at: now), message.keys.count > 1 else {
+    guard message.add(change, lead, in: &machine, at: now), message.keys.count > 1 else {
       return nil
     }
-    for other in dispatcher.relations[change.group].mergeGroup where other != change.group {
-      message.merge(other, ofMember: place, in: &dispatcher, at: now)
+    for other in machine.relations[change.group].mergeGroup where other != change.group {
+      message.merge(other, ofMember: place, in: &machine, at: now)
     }
     return message
   }
@@ -80,14 +79,14 @@ struct GroupMessage {
   /// would not be sent to its group.
   static func keys(
     ledBy lead: KeyIndex,
-    in dispatcher: borrowing CommandDispatcher
+    in machine: borrowing CommandStateMachine
   ) -> [KeyIndex]? {
-    guard let command = dispatcher.sendQueue[lead], !command.isRepeated,
-      let change = undecided(command.change, of: lead, in: dispatcher)
+    guard let command = machine.sendQueue[lead], !command.isRepeated,
+      let change = undecided(command.change, of: lead, in: machine)
     else { return nil }
     var ready: [KeyIndex] = []
-    for member in dispatcher.registry.groups.members(of: change.group) {
-      switch standing(of: member, to: change, in: dispatcher) {
+    for member in machine.registry.groups.members(of: change.group) {
+      switch standing(of: member, to: change, in: machine) {
       case .ready: ready.append(member)
       case .unnecessary, .away, .shown: break
       case .settling, .apart: return nil
@@ -98,32 +97,32 @@ struct GroupMessage {
 
   /// Whether the newest value of `key` is part of a change of its group that may be sent in one
   /// message: it is not sent earlier with others of its device.
-  static func mayCarry(_ key: KeyIndex, in dispatcher: borrowing CommandDispatcher) -> Bool {
-    guard dispatcher.facts[key].isMember, let newest = newest(of: key, in: dispatcher) else {
+  static func mayCarry(_ key: KeyIndex, in machine: borrowing CommandStateMachine) -> Bool {
+    guard machine.facts[key].isMember, let newest = newest(of: key, in: machine) else {
       return false
     }
-    return undecided(newest, of: key, in: dispatcher) != nil
+    return undecided(newest, of: key, in: machine) != nil
   }
 
   /// The change of a group that a member's change is part of, if nothing was decided about it.
   private static func undecided(
     _ change: PendingChange,
     of member: KeyIndex,
-    in dispatcher: borrowing CommandDispatcher
+    in machine: borrowing CommandStateMachine
   ) -> Change? {
     // During a reload definitions of members may differ.
-    guard dispatcher.facts[member].isMember, dispatcher.reload == nil,
-      let change = Change(change, of: member, in: dispatcher),
-      dispatcher.groupDecisions.isFirst(of: change.group, number: change.number)
+    guard machine.facts[member].isMember, machine.reload == nil,
+      let change = Change(change, of: member, in: machine),
+      machine.groupDecisions.isFirst(of: change.group, number: change.number)
     else { return nil }
     return change
   }
 
   private static func newest(
     of key: KeyIndex,
-    in dispatcher: borrowing CommandDispatcher
+    in machine: borrowing CommandStateMachine
   ) -> PendingChange? {
-    dispatcher.queue.pending(key)?.value ?? dispatcher.sendQueue[key]?.change
+    machine.queue.pending(key)?.value ?? machine.sendQueue[key]?.change
   }
 
   /// Adds the commands of `members`, which get one value of the group's key.
@@ -137,13 +136,13 @@ struct GroupMessage {
   private mutating func add(
     _ change: Change,
     _ lead: KeyIndex? = nil,
-    in dispatcher: inout CommandDispatcher,
+    in machine: inout CommandStateMachine,
     at now: Moment
   ) -> Bool {
     var ready: [KeyIndex] = []
     var unnecessary: [KeyIndex] = []
-    for member in dispatcher.registry.groups.members(of: change.group) {
-      switch Self.standing(of: member, to: change, in: dispatcher) {
+    for member in machine.registry.groups.members(of: change.group) {
+      switch Self.standing(of: member, to: change, in: machine) {
       case .ready: ready.append(member)
       case .unnecessary: unnecessary.append(member)
       case .away, .shown: break
@@ -152,7 +151,7 @@ struct GroupMessage {
     }
     guard !ready.isEmpty else { return false }
     for member in unnecessary {
-      dispatcher.endWaitingCommand(of: member, as: .unchanged, reason: nil, at: now)
+      machine.endWaitingCommand(of: member, as: .unchanged, reason: nil, at: now)
     }
     append(change.group, (lead.map { [$0] } ?? []) + ready.filter { $0 != lead })
     return true
@@ -163,51 +162,51 @@ struct GroupMessage {
   private mutating func merge(
     _ group: KeyIndex,
     ofMember place: Int,
-    in dispatcher: inout CommandDispatcher,
+    in machine: inout CommandStateMachine,
     at now: Moment
   ) {
-    let members = dispatcher.registry.groups.members(of: group)
-    guard place < members.count, let newest = Self.newest(of: members[place], in: dispatcher),
-      let change = Self.undecided(newest, of: members[place], in: dispatcher),
+    let members = machine.registry.groups.members(of: group)
+    guard place < members.count, let newest = Self.newest(of: members[place], in: machine),
+      let change = Self.undecided(newest, of: members[place], in: machine),
       change.group == group
     else { return }
     var settling: [KeyIndex] = []
     for member in members {
-      switch Self.standing(of: member, to: change, in: dispatcher) {
+      switch Self.standing(of: member, to: change, in: machine) {
       case .ready, .unnecessary, .away, .shown: break
       case .settling: settling.append(member)
       case .apart: return
       }
     }
-    for member in settling { dispatcher.flush(member, at: now) }
-    if add(change, in: &dispatcher, at: now) {
-      dispatcher.groupDecisions.decided(group, number: change.number)
+    for member in settling { machine.flush(member, at: now) }
+    if add(change, in: &machine, at: now) {
+      machine.groupDecisions.decided(group, number: change.number)
     }
   }
 
   private static func standing(
     of member: KeyIndex,
     to change: Change,
-    in dispatcher: borrowing CommandDispatcher
+    in machine: borrowing CommandStateMachine
   ) -> Standing {
-    if let waiting = dispatcher.sendQueue[member],
+    if let waiting = machine.sendQueue[member],
       waiting.change.origin?.group?.number == change.number
     {
       guard waiting.value == change.value, !waiting.isRepeated,
-        dispatcher.sendQueue.lane(of: member) == change.lane
+        machine.sendQueue.lane(of: member) == change.lane
       else { return .apart }
-      guard dispatcher.sendQueue.isInLane(member) else {
-        return dispatcher.sendQueue.waitsForDevice(member) ? .away : .apart
+      guard machine.sendQueue.isInLane(member) else {
+        return machine.sendQueue.waitsForDevice(member) ? .away : .apart
       }
-      let isNeeded = waiting.isUrgent || !dispatcher.deviceHas(waiting.value, member)
+      let isNeeded = waiting.isUrgent || !machine.deviceHas(waiting.value, member)
       return isNeeded ? .ready : .unnecessary
     }
-    if let pending = dispatcher.queue.pending(member)?.value {
+    if let pending = machine.queue.pending(member)?.value {
       let isSame = pending.origin?.group?.number == change.number && pending.value == change.value
       return isSame ? .settling : .apart
     }
-    guard !dispatcher.sendQueue.hasCommand(member) else { return .apart }
-    return dispatcher.shows(change.value, member) ? .shown : .apart
+    guard !machine.sendQueue.hasCommand(member) else { return .apart }
+    return machine.shows(change.value, member) ? .shown : .apart
   }
 }
 
@@ -220,15 +219,15 @@ extension GroupMessage {
   init?(
     previewing group: KeyIndex,
     of values: [(key: KeyIndex, value: Value)],
-    in dispatcher: borrowing CommandDispatcher,
+    in machine: borrowing CommandStateMachine,
     allows: (KeyIndex, Value) -> Bool
   ) {
-    guard !dispatcher.registry.definition(of: group).property.command.topic.isEmpty else {
+    guard !machine.registry.definition(of: group).property.command.topic.isEmpty else {
       return nil
     }
     self.init()
     for (key, value) in values {
-      let carried = Self.carried(value, of: key, in: dispatcher, allows: allows)
+      let carried = Self.carried(value, of: key, in: machine, allows: allows)
       if let carried, !carried.isEmpty {
         append(key, carried)
       } else if key == group {
@@ -242,16 +241,16 @@ extension GroupMessage {
   private static func carried(
     _ value: Value,
     of group: KeyIndex,
-    in dispatcher: borrowing CommandDispatcher,
+    in machine: borrowing CommandStateMachine,
     allows: (KeyIndex, Value) -> Bool
   ) -> [KeyIndex]? {
     var carried: [KeyIndex] = []
-    for member in dispatcher.registry.groups.members(of: group) {
-      guard allows(member, value), !dispatcher.sendQueue.isBlocked(member) else { return nil }
+    for member in machine.registry.groups.members(of: group) {
+      guard allows(member, value), !machine.sendQueue.isBlocked(member) else { return nil }
       let isAway =
-        !dispatcher.sendQueue.isDeviceOnline(dispatcher.facts[member].device)
-        || dispatcher.sendQueue.isAsleep(member)
-      if !isAway, !dispatcher.isUnchanged(value, of: member) { carried.append(member) }
+        !machine.sendQueue.isDeviceOnline(machine.facts[member].device)
+        || machine.sendQueue.isAsleep(member)
+      if !isAway, !machine.isUnchanged(value, of: member) { carried.append(member) }
     }
     return carried
   }

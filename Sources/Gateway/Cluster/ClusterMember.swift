@@ -182,8 +182,8 @@ final class ClusterMember {
   /// Performs what was decided.
   ///
   /// - Returns: Whether the core may have something new to do.
-  func turn(at now: Moment) -> Bool {
-    sessions.proceed(at: now)
+  func advance(to now: Moment) -> Bool {
+    sessions.advance(to: now)
     if let due = membership.nextDeadline(after: now), due <= now { membership.advance(to: now) }
     var didWork = false
     while true {
@@ -198,7 +198,7 @@ final class ClusterMember {
       haveDevicesMoved = false
       shareLanes(at: now)
     }
-    passed.proceed(at: now)
+    passed.advance(to: now)
     return didWork
   }
 

@@ -112,7 +112,7 @@ final class PartitionSessions {
   }
 
   /// Does what is due; call it after each batch.
-  func proceed(at now: Moment) {
+  func advance(to now: Moment) {
     closing.removeAll { $0.state == .idle }
     for next in postponed where next.until <= now { queue.append(next.partition) }
     postponed.removeAll { $0.until <= now }
@@ -124,7 +124,7 @@ final class PartitionSessions {
     }
   }
 
-  /// When ``proceed(at:)`` has something to do.
+  /// When ``advance(to:)`` has something to do.
   var nextDeadline: Moment? {
     if !queue.isEmpty, connecting.count < Self.connectsAtOnce { return .zero }
     return (failed.map(\.at) + postponed.map(\.until)).min()

@@ -141,7 +141,7 @@ final class PassedRequests {
 
   var nextDeadline: Moment? { Moment.earlier(retryAt, expiryAt) }
 
-  func proceed(at now: Moment) {
+  func advance(to now: Moment) {
     if haveOwnersChanged { failUnanswered(at: now) }
     if haveOwnersChanged || retryAt.map({ $0 <= now }) ?? false {
       haveOwnersChanged = false

@@ -82,7 +82,7 @@ final class PeerRows {
     var writer = PeerBroadcast.beginning(.rows, from: member)
     let start = writer.bytes.count
     for device in devices.sorted() {
-      let isOnline = context.core.commands.dispatcher.sendQueue.isDeviceOnline(device)
+      let isOnline = context.core.isOnline(device: device)
       writer.bytes.append(isOnline ? 1 : 0)
       writer.append(context.registry.id(ofDevice: device))
     }
@@ -139,8 +139,8 @@ final class PeerRows {
 
   private func show(_ device: Int, isOnline: Bool, at now: Moment) {
     guard !(context.places?.drives(device: device) ?? false) else { return }
-    let dispatcher = context.core.commands.dispatcher.sendQueue.isDeviceOnline(device)
-    guard dispatcher != isOnline else { return }
+    let wasOnline = context.core.isOnline(device: device)
+    guard wasOnline != isOnline else { return }
     context.core.sessionChanged(ofDevice: device, isUp: isOnline, at: now)
     context.availabilityChanged(of: device, at: now)
     onAvailability?(device)

@@ -62,7 +62,7 @@ final class ControlConnection: Requester {
   ///
   /// A client that sends faster than the disk writes must slow down before changes are refused.
   var isDiskBehind = false {
-    didSet { if isDiskBehind != oldValue { goOn() } }
+    didSet { if isDiskBehind != oldValue { readWaiting() } }
   }
   /// The client sends nothing more.
   private var isAtEnd = false
@@ -132,7 +132,7 @@ final class ControlConnection: Requester {
 
   func hasReplied() {
     owed = max(0, owed - 1)
-    if owed == 0, isDiskBehind { goOn() }
+    if owed == 0, isDiskBehind { readWaiting() }
     endIfDone()
   }
 
@@ -394,12 +394,12 @@ final class ControlConnection: Requester {
     }
     output.compact()
     if output.sendable == 0, !hasLines, !hasInput { behindSince = nil }
-    goOn()
+    readWaiting()
     endIfDone()
   }
 
   /// Takes lines again, if nothing is against it.
-  private func goOn() {
+  private func readWaiting() {
     if hasLines, !isAtLines, !isPaused { wantTurn() }
     updateInterest()
   }

@@ -49,7 +49,7 @@ final class DiscoverySurface {
   func publishWaiting() {
     while !announcements.isEmpty, link.client.canPublish {
       let next = announcements.next(context.registry) {
-        context.core.commands.dispatcher.sendQueue.isDeviceOnline($0)
+        context.core.isOnline(device: $0)
       }
       guard let message = next else { return }
       let isAccepted = link.send(

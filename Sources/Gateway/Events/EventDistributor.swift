@@ -100,7 +100,7 @@ final class EventDistributor {
     context.core.isWatched = isWatched || (cluster?.events.areWanted ?? false)
     // The other members are told what keys show.
     context.core.isStateWatched = cluster != nil || (http?.streams.stateStreamCount ?? 0) > 0
-    context.core.pipeline.isRecorded = controlSocket?.hasRecorders ?? false
+    context.core.isRecorded = controlSocket?.hasRecorders ?? false
   }
 
   /// Whether a surface needs the members of every event.

@@ -42,7 +42,7 @@ final class DeviceDocuments {
       "id": .string(device.id), "name": .string(device.name),
       "area": device.area.map { .string($0) } ?? .null, "panel": .boolean(device.isOnPanel),
       "members": device.group.map { .array($0.members.map { .string($0) }) } ?? .null,
-      "online": .boolean(context.core.commands.dispatcher.sendQueue.isDeviceOnline(number)),
+      "online": .boolean(context.core.isOnline(device: number)),
       "properties": .object(properties),
     ])
   }
@@ -89,7 +89,7 @@ final class DeviceDocuments {
     var members: [JSONValue.Member] = []
     if case .object(let row) = target.json { members = row }
     let device = context.registry.device(of: key)
-    let isOnline = context.core.commands.dispatcher.sendQueue.isDeviceOnline(device)
+    let isOnline = context.core.isOnline(device: device)
     members.append(.init("online", .boolean(isOnline)))
     members.append(.init("pending", pendingObject(key, at: now)))
     let failure = failures[target.key].flatMap { $0.phase == target.phase ? $0 : nil }
@@ -104,7 +104,7 @@ final class DeviceDocuments {
   }
 
   private func pendingObject(_ key: KeyIndex, at now: Moment) -> JSONValue {
-    guard let status = PendingStatus(of: key, in: context.core.commands.dispatcher),
+    guard let status = context.core.pending(key),
       case .object(let members) = PendingRow(status, in: context.registry, at: now).json
     else { return .null }
     return .object(members.filter { $0.name != "key" })

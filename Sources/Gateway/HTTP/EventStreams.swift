@@ -91,7 +91,7 @@ final class EventStreams {
   }
 
   /// Wakes the streams for what is new; call it after each batch.
-  func wakeWaiting(at now: Moment) { if hasUnsentEvents { wake(at: now) } }
+  func advance(to now: Moment) { if hasUnsentEvents { wake(at: now) } }
 
   /// Ends every stream, after its last events.
   func close() {

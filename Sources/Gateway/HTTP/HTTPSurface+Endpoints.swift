@@ -86,7 +86,7 @@ extension HTTPSurface {
     if let cluster = gateway.cluster, !cluster.isMember {
       return ("not_ready", "this gateway has not joined its cluster: \(cluster.obstacle)")
     }
-    return context.core.durability?.fault.map {
+    return context.core.storeFault.map {
       let store = gateway.cluster == nil ? "journal" : "cluster's engine"
       return ("not_durable", "the \(store) cannot be written: \($0)")
     }
@@ -114,7 +114,7 @@ extension HTTPSurface {
     }
     let now = EventLoop.now()
     do throws(ValidationError) {
-      let points = context.core.reports.points(of: try context.registry.index(of: key))
+      let points = context.core.reportPoints(of: try context.registry.index(of: key))
       let rows = points.map { point in
         JSONValue.object([
           "age_ms": .integer(Int64(clamping: point.at.milliseconds(to: now))),

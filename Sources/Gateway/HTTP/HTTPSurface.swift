@@ -55,7 +55,7 @@ final class HTTPSurface: HTTPService {
     limits.clients = context.configuration.limits.httpClients
     limits.body = context.configuration.limits.line
     server = try HTTPServer(loop: context.loop, limits: limits, service: self)
-    streams.onTime = { [weak self] in self?.server?.runResumed() }
+    streams.onTime = { [weak self] in self?.server?.answerResumed() }
     streams.onObserversChanged = { [unowned gateway] in gateway.events.updateObservers() }
     do throws(OperationsError) {
       for address in configuration.addresses { try listen(on: address, configuration) }
@@ -107,7 +107,7 @@ final class HTTPSurface: HTTPService {
       change.send(.failure(ErrorReply(.stopping, "the gateway has ended"), id: nil))
     }
     for batch in batches.values { batch.close() }
-    server?.runResumed()
+    server?.answerResumed()
     server?.close()
     // The files stay: removed, they could be locked by two gateways.
     for lock in locks { Glibc.close(lock) }
@@ -115,9 +115,9 @@ final class HTTPSurface: HTTPService {
   }
 
   /// Wakes the streams and resumed requests; call it after each batch.
-  func wakeWaiting(at now: Moment) {
-    streams.wakeWaiting(at: now)
-    server?.runResumed()
+  func advance(to now: Moment) {
+    streams.advance(to: now)
+    server?.answerResumed()
   }
 
   /// Says why the change of the next event is rejected although it was valid.

@@ -83,7 +83,7 @@ struct MetricsReport: PartialDocument {
   }
 
   private mutating func addLanes() {
-    let lanes = context.core.commands.dispatcher.sendQueue.laneStatuses
+    let lanes = context.core.laneStatuses
     for family in Self.laneFamilies {
       let samples = lanes.compactMap { lane in family.2(lane).map { (lane.name, $0) } }
       guard !samples.isEmpty else { continue }
@@ -108,12 +108,12 @@ struct MetricsReport: PartialDocument {
 
   private mutating func addQueue() {
     text.family("settle_pending_values", .gauge, "Values that wait, in the queue or behind it.")
-    text.sample("settle_pending_values", [:], UInt64(context.core.commands.dispatcher.pendingCount))
+    text.sample("settle_pending_values", [:], UInt64(context.core.pendingCount))
     text.family("settle_pending_limit", .gauge, "How many keys may have a pending value.")
     text.sample("settle_pending_limit", [:], UInt64(context.configuration.limits.pending))
     addLanes()
     add(
-      context.core.commands.dispatcher.log.statistics.lateness,
+      context.core.statistics.lateness,
       "settle_lateness_seconds",
       "From a value's deadline until it left the queue."
     )
@@ -131,7 +131,7 @@ struct MetricsReport: PartialDocument {
       text.sample(
         "settle_messages_refused_total",
         ["reason": kind.rawValue],
-        context.core.rejections.total(kind)
+        context.core.rejectedCount(kind)
       )
     }
     text.family(
@@ -139,7 +139,7 @@ struct MetricsReport: PartialDocument {
       .counter,
       "Changes by MQTT that wait longer because two values alternate, as in a feedback loop."
     )
-    text.sample("settle_changes_slowed_total", [:], context.core.loops.slowedCount)
+    text.sample("settle_changes_slowed_total", [:], context.core.slowedCount)
     text.family(
       "settle_devices_refused_total",
       .counter,
@@ -152,7 +152,7 @@ struct MetricsReport: PartialDocument {
   private mutating func addReports() {
     let name = "settle_reports_unreadable_total"
     text.family(name, .counter, "Reports of a property that cannot be read.")
-    let unreadable = context.core.commands.dispatcher.unreadable
+    let unreadable = context.core.unreadableReports
     for key in unreadable.keys {
       let device = context.registry.id(ofDevice: context.registry.device(of: key))
       let property = context.registry.definition(of: key).property.id
@@ -202,15 +202,15 @@ struct MetricsReport: PartialDocument {
   }
 
   private mutating func addJournal() {
-    guard let durability = context.core.durability else { return }
+    guard context.core.hasStore else { return }
     text.family("settle_journal_durable", .gauge, "Whether accepted values reach the disk.")
-    text.sample("settle_journal_durable", [:], durability.fault == nil ? 1 : 0 as UInt64)
+    text.sample("settle_journal_durable", [:], context.core.storeFault == nil ? 1 : 0 as UInt64)
     text.family(
       "settle_journal_waiting",
       .gauge,
       "Accepted changes whose answer waits for the disk."
     )
-    text.sample("settle_journal_waiting", [:], UInt64(durability.queue.count))
+    text.sample("settle_journal_waiting", [:], UInt64(context.core.storeWaitingCount))
   }
 
   private mutating func addCluster() {

@@ -22,7 +22,7 @@ struct DeviceReports {
     if let reply = state.reply { return receiveReply(reply, document, of: key, at: now) }
     switch state.reading(of: document) {
     case .value(let wire):
-      if state.acknowledges { return context.core.pipeline.acknowledged(key, wire, at: now) }
+      if state.acknowledges { return context.core.acknowledged(key, wire, at: now) }
       context.core.reported(key, wire, source: source, at: now)
     case .unreadable:
       if state.acknowledges { return }
@@ -42,7 +42,7 @@ struct DeviceReports {
   ) -> Bool {
     let availability = context.registry.availability(ofDevice: device)[source]
     guard let isOnline = availability.isOnline(in: document) else { return false }
-    return context.core.pipeline.availability(
+    return context.core.availability(
       ofDevice: device,
       source: source,
       isOnline: isOnline,
@@ -56,7 +56,7 @@ struct DeviceReports {
       return
     }
     context.awakeSince[device] = now
-    context.core.pipeline.awoke(device: device, at: now)
+    context.core.awoke(device: device, at: now)
   }
 
   private func receiveReply(
@@ -67,6 +67,6 @@ struct DeviceReports {
   ) {
     guard case .integer(let message)? = reply.id.value(in: document) else { return }
     let problem = reply.error?.value(in: document).map { Excerpt.of(StatePayload.word($0)) }
-    context.core.pipeline.replied(key, to: message, problem: problem, at: now)
+    context.core.replied(key, to: message, problem: problem, at: now)
   }
 }

@@ -72,7 +72,7 @@ extension MQTTSurface {
       properties: topics.routeProperties(trail: publish.trail),
       token: BrokerLink.Sender.route.token(publish.number)
     )
-    guard isAccepted else { return context.core.routes.finish(publish.number, .lost) }
+    guard isAccepted else { return context.core.routeFinished(publish.number, .lost) }
     wills.forwarded(publish, to: broker)
   }
 
@@ -92,7 +92,7 @@ extension MQTTSurface {
       if case .refused(let reason) = outcome {
         context.log.warning("Broker refused a routed message", ["reason": reason])
       }
-      context.core.routes.finish(token.number, outcome.ofRoute)
+      context.core.routeFinished(token.number, outcome.ofRoute)
     case .own:
       if link === own { discovery?.acknowledged(token.number) }
       if case .refused(let reason) = outcome {
@@ -163,7 +163,7 @@ extension MQTTSurface {
   private func publishLights() {
     while !context.lights.isEmpty, own.client.canPublish {
       let next = context.lights.next(in: context.registry) {
-        context.core.commands.dispatcher.status($0)
+        context.core.status($0)
       }
       guard let next else { return }
       var payload: [UInt8] = []
@@ -211,7 +211,7 @@ extension MQTTSurface {
       payload: Array("online".utf8),
       retain: true
     )
-    if let fault = context.core.durability?.fault {
+    if let fault = context.core.storeFault {
       message.userProperties[sessions == nil ? "journal" : "engine"] = "degraded: \(fault)"
     }
     guard let cluster = context.configuration.cluster else { return own.enqueue(message) }

@@ -67,7 +67,7 @@ extension MQTTSurface {
             receive(command, topic, payload, message, at: now)
           }
         } else if case .deviceGet(let device) = role {
-          context.core.states.repeatTargets(ofDevice: device)
+          context.core.repeatTargets(ofDevice: device)
         }
       }
       let roles = topics.roles(of: topic)
@@ -115,7 +115,7 @@ extension MQTTSurface {
         let known = document ?? StatePayload.read(payload)
         document = known
         deviceReports.receiveAwake(of: device, known, at: now)
-      case .deviceGet(let device): context.core.states.repeatTargets(ofDevice: device)
+      case .deviceGet(let device): context.core.repeatTargets(ofDevice: device)
       case .status: receiveStatus(payload, isRetained: message.flags.retained)
       case .marker:
         receiveMarker(payload, at: now)

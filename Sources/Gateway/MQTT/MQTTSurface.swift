@@ -114,7 +114,7 @@ final class MQTTSurface {
     sessions?.closeAll()
     // Without DISCONNECT a broker publishes the last will: right where `offline` was not published.
     for link in links where link.isIdle { link.client.close() }
-    own.discardMessages(others: own.isConnected ? context.core.states.dueCount : 0)
+    own.discardMessages(others: own.isConnected ? context.core.dueStateCount : 0)
   }
 
   /// The definitions of a reload count from now on: exchanges the topic maps, and announces the

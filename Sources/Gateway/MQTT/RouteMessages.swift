@@ -36,7 +36,7 @@ struct RouteMessages {
 
   /// Hands an announcement of groups to the core; `false` for any other message.
   func readAnnouncement(_ topic: Span<UInt8>, _ payload: Span<UInt8>, from broker: Int) -> Bool {
-    hasRoutes && context.core.routes.readAnnouncement(payload, topic: topic, broker: broker)
+    hasRoutes && context.core.readAnnouncement(payload, topic: topic, broker: broker)
   }
 
   /// Hands a message above the usual size to routes that forward everything; `false` when it is
@@ -50,8 +50,8 @@ struct RouteMessages {
     at now: Moment
   ) -> Bool {
     guard payload.count <= announcementLimit,
-      let outputs = context.core.routes.outputs(fedBy: topic, broker: broker),
-      context.core.routes.forwardsAll(outputs)
+      let outputs = context.core.outputs(fedBy: topic, broker: broker),
+      context.core.forwardsAll(outputs)
     else { return false }
     return receive(topic, payload, message, from: broker, ofPartition: receiving, at: now)
   }
@@ -69,11 +69,11 @@ struct RouteMessages {
     at now: Moment
   ) -> Bool {
     guard hasRoutes else { return false }
-    var outputs = context.core.routes.outputs(fedBy: topic, broker: broker)
+    var outputs = context.core.outputs(fedBy: topic, broker: broker)
     if let found = outputs, found.isEmpty { return false }
     if let places = context.places {
       outputs = outputs?.filter { output in
-        let route = context.configuration.routes[context.core.routes.route(of: output)]
+        let route = context.configuration.routes[context.core.route(of: output)]
         let partition = places.partition(ofName: route.clusterName)
         return receiving.map { $0 == partition } ?? places.drives(partition)
       }
@@ -82,7 +82,7 @@ struct RouteMessages {
     // A large payload is not read: it would take too much of a turn.
     let needsDocument =
       payload.count <= context.configuration.limits.payload
-      && outputs.map { context.core.routes.needsDocument($0) } ?? false
+      && outputs.map { context.core.needsDocument($0) } ?? false
     context.core.route(
       payload,
       document: needsDocument ? try? JSONParser.parse(payload) : nil,

@@ -183,7 +183,7 @@ final class GatewayReload {
   func coreFinished() { progress?.isCoreDone = true }
 
   /// Does one bounded step of the host's part of a reload.
-  func proceed() {
+  func advance() {
     guard let reload = progress else { return addArrivals() }
     switch reload.phase {
     case .mapping:

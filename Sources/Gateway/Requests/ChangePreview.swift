@@ -28,10 +28,9 @@ struct ChangePreview {
     from origin: ChangeOrigin? = nil
   ) -> [MessagePreview] {
     let registry = context.registry
-    let publishes = CommandPublish.previews(
+    let publishes = context.core.previews(
       of: values,
       options: options,
-      in: context.core.commands.dispatcher,
       allows: { allows($1, of: $0, from: origin) },
       at: now
     )
@@ -59,7 +58,7 @@ struct ChangePreview {
       payload: String(decoding: publish.payload, as: UTF8.self),
       qos: publish.qos,
       keys: publish.keys.map { registry[$0].key },
-      reason: context.core.commands.dispatcher.isUnchanged(value, of: key)
+      reason: context.core.isUnchanged(value, of: key)
         ? "the device has this value" : host.obstacle(to: registry.device(of: key), at: now)
     )
   }
@@ -71,13 +70,12 @@ struct ChangePreview {
     from origin: ChangeOrigin?
   ) -> Bool {
     do throws(ValidationError) {
-      let change = try context.core.commands.memberChange(.set(value), for: member)
+      let change = try context.core.memberChange(.set(value), for: member)
       guard change == .set(value) else { return false }
-      try context.core.commands.holds.check(
+      try context.core.checkHolds(
         change,
         of: member,
         from: origin,
-        in: context.core.commands.dispatcher,
         at: now
       )
       return true
@@ -95,10 +93,9 @@ struct ChangePreview {
     if let members = request.deviceMembers {
       let set = DeviceSet(device: try registry.deviceIndex(of: request.key), members: members)
       let changes = try set.changes(in: registry)
-      try context.core.commands.holds.check(
+      try context.core.checkHolds(
         changes.values,
         from: origin,
-        in: context.core.commands.dispatcher,
         at: now
       )
       return messages(changes.values, options: changes.options, from: origin)
@@ -108,14 +105,13 @@ struct ChangePreview {
     }
     let key = try registry.index(of: request.key)
     let change = try request.change(of: key, in: registry)
-    guard let value = try context.core.commands.value(after: change, of: key) else {
+    guard let value = try context.core.value(after: change, of: key) else {
       throw .noBase
     }
-    try context.core.commands.holds.check(
+    try context.core.checkHolds(
       .set(value),
       of: key,
       from: origin,
-      in: context.core.commands.dispatcher,
       at: now
     )
     return messages([(key, value)], from: origin)

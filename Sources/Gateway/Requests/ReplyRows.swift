@@ -14,7 +14,7 @@ extension TargetRow {
   /// The row of `get`.
   init(_ key: KeyIndex, in core: borrowing GatewayCore, at now: Moment) {
     let status = core.status(key)
-    let waiting = core.commands.dispatcher.sendQueue.commandCount(key)
+    let waiting = core.commandCount(key)
     self.init(
       key: core.registry[key].key,
       target: status.target?.json,
@@ -25,7 +25,7 @@ extension TargetRow {
       },
       waiting: waiting > 1 ? waiting : nil
     )
-    isHeard = !core.commands.dispatcher.isUnheard(key)
+    isHeard = !core.isUnheard(key)
   }
 }
 
@@ -80,7 +80,7 @@ extension PropertyRow {
       (try? registry.index(of: other, inDevice: entry.device)).map { registry[$0].key }
         ?? "\(device.id)/\(other)"
     }
-    isHeard = !core.commands.dispatcher.isUnheard(key)
+    isHeard = !core.isUnheard(key)
     unreadable = UnreadableRow(key, in: core)
   }
 }
@@ -88,7 +88,7 @@ extension PropertyRow {
 extension UnreadableRow {
   /// What `describe` and `status` say of a key; `nil` where every report could be read.
   init?(_ key: KeyIndex, in core: borrowing GatewayCore) {
-    guard let record = core.commands.dispatcher.unreadable[key] else { return nil }
+    guard let record = core.unreadableReports[key] else { return nil }
     self.init(count: record.count, last: record.excerpt)
   }
 }

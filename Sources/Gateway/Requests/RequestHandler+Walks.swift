@@ -67,12 +67,12 @@ extension RequestHandler {
     at now: Moment,
     work: inout Int
   ) -> PendingStatus? {
-    guard var status = PendingStatus(of: key, in: context.core.commands.dispatcher) else {
+    guard var status = context.core.pending(key) else {
       return nil
     }
     guard status.waits == .lane else { return status }
     if !forecast.isUsable(for: key, at: now) {
-      let times = PendingStatus.sendTimes(in: context.core.commands.dispatcher, after: now)
+      let times = context.core.sendTimes(after: now)
       forecast = LaneForecast(times, at: now)
       work -= forecast.cost
     }
@@ -217,7 +217,7 @@ extension RequestHandler {
       details.holdMilliseconds = Int(rule.duration.wholeNanoseconds / 1_000_000)
       details.hands = rule.hands
     }
-    if let (source, until) = context.core.commands.holds.holder(of: key, at: now) {
+    if let (source, until) = context.core.holder(of: key, at: now) {
       details.heldBy = source
       details.heldMilliseconds = now.milliseconds(to: until)
     }
@@ -249,7 +249,7 @@ extension RequestHandler {
   /// The row of `devices`.
   func row(ofDevice number: Int, at now: Moment) -> DeviceRow {
     let device = context.registry.devices[number]
-    let isOnline = context.core.commands.dispatcher.sendQueue.isDeviceOnline(number)
+    let isOnline = context.core.isOnline(device: number)
     var row = DeviceRow(
       id: device.id,
       name: device.name,
@@ -263,7 +263,7 @@ extension RequestHandler {
     row.lane = device.lane
     row.members = device.group?.members ?? []
     row.sleeps = device.awake != nil
-    row.isHeard = !context.core.commands.dispatcher.isUnheard(device: number)
+    row.isHeard = !context.core.isUnheard(device: number)
     row.obstacle = host.obstacle(to: number, at: now)
     row.awayMilliseconds = isOnline ? nil : context.awaySince[number]?.milliseconds(to: now)
     return row
@@ -280,8 +280,8 @@ extension GatewayHost {
       return "the broker \(client.endpoint) is not connected for \(age)\(reason)"
     }
     let description = context.registry.devices[device]
-    guard !context.core.commands.dispatcher.sendQueue.isDeviceOnline(device) else {
-      if context.core.commands.dispatcher.sendQueue.awaitsAvailability(of: device) {
+    guard !context.core.isOnline(device: device) else {
+      if context.core.awaitsAvailability(of: device) {
         return "the availability of the device \(description.id) is not known yet"
       }
       guard description.awake != nil else { return nil }

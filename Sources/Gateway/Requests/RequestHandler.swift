@@ -274,7 +274,7 @@ final class RequestHandler {
     switch request.operation {
     case .get: return .targets(keys.map { TargetRow($0, in: context.core, at: now) }, id: id)
     case .pending:
-      let rows = PendingStatus.all(of: keys, in: context.core.commands.dispatcher, at: now).map {
+      let rows = context.core.pending(keys, at: now).map {
         PendingRow($0, in: context.registry, at: now)
       }
       return .pending(rows, id: id)

@@ -77,7 +77,7 @@ final class HTTPConnection {
       server.run()
     } else if exchange?.isWaiting ?? false {
       end()
-      server.runResumed()
+      server.answerResumed()
     }
   }
 

@@ -129,7 +129,7 @@ internal import Values
   }
 
   /// Handles a complete head, a complete body or a resumed connection.
-  func proceed(method: String) -> MHD_Result {
+  func handle(method: String) -> MHD_Result {
     guard !isLost, let connection, let server = connection.server, let service = server.service
     else { return .NO }
     isInside = true

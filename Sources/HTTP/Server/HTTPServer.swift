@@ -135,7 +135,7 @@ package import Operations
   }
 
   /// Continues resumed connections; called after each batch of the loop.
-  package func runResumed() {
+  package func answerResumed() {
     if needsRun { run() }
   }
 
@@ -348,7 +348,7 @@ package import Operations
     }
     let available = unsafe count?.pointee ?? 0
     guard let bytes = unsafe bytes, available > 0 else {
-      return exchange.proceed(method: unsafe String(cString: method))
+      return exchange.handle(method: unsafe String(cString: method))
     }
     let buffer = unsafe UnsafeBufferPointer(
       start: UnsafeRawPointer(bytes).assumingMemoryBound(to: UInt8.self),

@@ -11,7 +11,7 @@ import Values
 ///
 /// It owns no terminal, socket or clock. The caller passes each event with its time, sends the
 /// requests from ``dequeueRequests()``, draws the screen with ``ScreenRenderer``, and calls
-/// ``tick(at:)`` no later than ``nextTick(after:)``.
+/// ``advance(to:)`` no later than ``nextTick(after:)``.
 package struct ControlScreen: Sendable {
   /// The input mode, which decides what keys do.
   package enum Mode: Hashable, Sendable {
@@ -338,12 +338,12 @@ extension ControlScreen {
   private static let overdueAfter = Duration.milliseconds(200)
 
   /// Handles the passage of time until `now`.
-  package mutating func tick(at now: Moment) {
+  package mutating func advance(to now: Moment) {
     if let until = notice?.until, now >= until { notice = nil }
-    if link.tick(at: now) { refresh(at: now) }
+    if link.advance(to: now) { refresh(at: now) }
   }
 
-  /// The latest time for the next call of ``tick(at:)``.
+  /// The latest time for the next call of ``advance(to:)``.
   package func nextTick(after now: Moment) -> Moment {
     var next = now.advanced(by: .seconds(60))
     if let until = notice?.until { next = min(next, until) }

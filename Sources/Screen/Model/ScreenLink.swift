@@ -174,7 +174,7 @@ package struct ScreenLink: Sendable {
   // MARK: - Time
 
   /// Handles the passage of time; returns whether the values in view must be read.
-  mutating func tick(at now: Moment) -> Bool {
+  mutating func advance(to now: Moment) -> Bool {
     if let readSince, readSince.duration(to: now) >= Self.answerTimeout { isSilent = true }
     guard state == .ready, let refreshAt, now >= refreshAt else { return false }
     self.refreshAt = now.advanced(by: Self.refreshInterval)

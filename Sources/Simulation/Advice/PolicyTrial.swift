@@ -72,7 +72,7 @@ struct PolicyTrial: ~Copyable {
     var settings = CommandSettings()
     settings.lanes = lanes.limits
     machine = CommandStateMachine(registry: registry.registry, settings: settings)
-    machine.dispatcher.connectionChanged(isUp: true, at: now)
+    machine.connectionChanged(isUp: true, at: now)
   }
 
   /// Plays everything, until nothing waits.
@@ -102,7 +102,7 @@ struct PolicyTrial: ~Copyable {
     let index = indices[entry.key]
     switch entry.operation {
     case .cancel: machine.cancel(index, at: now)
-    case .flush: machine.dispatcher.flush(index, at: now)
+    case .flush: machine.flush(index, at: now)
     case .change(let skipsQuiet, _):
       if entry.key == key { open.append(position) }
       do {
@@ -127,10 +127,10 @@ struct PolicyTrial: ~Copyable {
   }
 
   private mutating func send() {
-    while let publish = machine.dispatcher.nextPublish(at: now) {
-      machine.dispatcher.finish(publish.token, .acknowledged, at: now)
+    while let publish = machine.nextPublish(at: now) {
+      machine.finish(publish.token, .acknowledged, at: now)
     }
-    for event in machine.dispatcher.log.events {
+    for event in machine.log.events {
       guard case .number(let number) = event.value else { continue }
       let position = Int(number)
       switch event.phase {
@@ -146,10 +146,10 @@ struct PolicyTrial: ~Copyable {
         break
       }
     }
-    machine.dispatcher.log.events.removeAll(keepingCapacity: true)
-    machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
+    machine.log.events.removeAll(keepingCapacity: true)
+    machine.log.statuses.changedKeys.removeAll(keepingCapacity: true)
     guard let lane else { return }
-    let waiting = machine.dispatcher.sendQueue.laneStatuses.first { $0.name == lane }?.waiting ?? 0
+    let waiting = machine.sendQueue.laneStatuses.first { $0.name == lane }?.waiting ?? 0
     outcome.mostQueued = max(outcome.mostQueued, waiting)
   }
 

@@ -39,7 +39,7 @@ struct ScreenLoop: ~Copyable {
       terminal.draw(renderer.grid(of: screen, at: now), everything: mustRedraw)
       mustRedraw = false
       wait(until: screen.nextTick(after: now))
-      screen.tick(at: Self.now())
+      screen.advance(to: Self.now())
     }
     terminal.leave()
   }

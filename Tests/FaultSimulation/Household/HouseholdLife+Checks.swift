@@ -122,9 +122,9 @@ extension HouseholdLife {
   /// Checks that every device is as a person expects once all is quiet, and that the gateway knows
   /// it.
   func checkRest() {
-    if core.commands.hasUnsent || !core.commands.dispatcher.isDrained {
+    if core.hasUnsent || !core.areCommandsDrained {
       return fail(
-        "something waits for ever: \(core.commands.unsentKeys().map { name(Int($0.rawValue)) })"
+        "something waits for ever: \(core.keysNotAcknowledged().map { name(Int($0.rawValue)) })"
       )
     }
     if !broker.outstanding.isEmpty { return fail("a message is never acknowledged") }

@@ -17,7 +17,7 @@ extension HouseholdLife {
     core.advance(to: now)
     collect()
     guard traits.isJournalled, breach == nil, let result = disk.advance(to: now) else { return }
-    core.pipeline.storeFinished(result, at: now)
+    core.storeFinished(result, at: now)
     drain()
   }
 
@@ -50,12 +50,12 @@ extension HouseholdLife {
       if let end = disk.endsAt, now.duration(to: end) > .milliseconds(500) {
         seen[.slowCommits] += 1
       }
-    case .readClock: core.pipeline.clockRead(disk.clocks.read(at: now))
+    case .readClock: core.clockRead(disk.clocks.read(at: now))
     case .publish(let publish): leave(publish)
     case .emit(let event):
       guard event.phase == .accepted, let intent = intent(of: event) else { return }
       commands.undurable[.init(key: Int(event.key.rawValue), intent: intent)] = nil
-    case .closeStore: core.pipeline.storeClosed()
+    case .closeStore: core.storeClosed()
     case .resumed, .requestState, .forward, .passOn, .record, .stateChanged, .publishState,
       .definitionsReplaced, .reloaded, .storeHealth, .log, .sayOffline, .end:
       break
@@ -66,12 +66,12 @@ extension HouseholdLife {
 
   /// Handles the decisions of the core since the last call, before they wait for the disk.
   func collect() {
-    var found = core.pipeline.transcript ?? []
-    if !found.isEmpty { core.pipeline.transcript = [] }
+    var found = core.transcript ?? []
+    if !found.isEmpty { core.transcript = [] }
     let known = min(commands.decidedCount, found.count)
     found.removeFirst(known)
     commands.decidedCount -= known
-    let waiting = core.commands.dispatcher.log.events
+    let waiting = core.undeliveredEvents
     found += waiting[commands.decidedCount...]
     commands.decidedCount = waiting.count
     for event in found where breach == nil { handle(event) }

@@ -135,7 +135,7 @@ extension HouseholdLife {
 
   private func deliverAvailability(_ device: Int) {
     guard broker.isConnected else { return }
-    _ = core.pipeline.availability(
+    _ = core.availability(
       ofDevice: device,
       source: 0,
       isOnline: broker.isOnline[device],

@@ -32,10 +32,10 @@ package struct QueueSummary: Sendable {
 
 extension QueueSummary {
   /// Counts what waits and what is in flight; takes time in proportion to all keys.
-  package init(of dispatcher: borrowing CommandDispatcher) {
+  package init(of machine: borrowing CommandStateMachine) {
     var places: [String?: Int] = [:]
-    quiet = dispatcher.queue.pendingCount
-    let registry = dispatcher.registry
+    quiet = machine.queue.pendingCount
+    let registry = machine.registry
     for device in registry.deviceNumbers {
       let name = registry.lane(ofDevice: device)
       let place = places[name] ?? lanes.count
@@ -44,7 +44,7 @@ extension QueueSummary {
         lanes.append(Lane(name: name))
       }
       for number in registry.indices(ofDevice: device) {
-        count(KeyIndex(number), in: place, of: dispatcher)
+        count(KeyIndex(number), in: place, of: machine)
       }
     }
   }
@@ -52,20 +52,20 @@ extension QueueSummary {
   private mutating func count(
     _ key: KeyIndex,
     in lane: Int,
-    of dispatcher: borrowing CommandDispatcher
+    of machine: borrowing CommandStateMachine
   ) {
-    let waiting = dispatcher.sendQueue.commandCount(key)
+    let waiting = machine.sendQueue.commandCount(key)
     if waiting > 0 {
-      switch dispatcher.sendQueue.waits(key) {
+      switch machine.sendQueue.waits(key) {
       case .offline, .unknown: offline += waiting
       case .asleep: asleep += waiting
       case .quiet, .lane, .inFlight: lanes[lane].waiting += waiting
       }
     }
-    if dispatcher.sendQueue.awaitsAcknowledgement(key) {
+    if machine.sendQueue.awaitsAcknowledgement(key) {
       inFlight += 1
       lanes[lane].inFlight += 1
-    } else if dispatcher.deliveries[key].awaitsConfirmation {
+    } else if machine.deliveries[key].awaitsConfirmation {
       unconfirmed += 1
     }
   }

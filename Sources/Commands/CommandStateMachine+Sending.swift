@@ -6,7 +6,52 @@ package import LastOut
 package import Values
 
 /// Settled values: they wait to be sent as commands, and are sent.
-extension CommandDispatcher {
+extension CommandStateMachine {
+  // MARK: - Into the queue
+
+  /// Lets an accepted value settle, in place of an older one that waits for quiet or to be
+  /// repeated.
+  @inline(__always)
+  mutating func enqueue(
+    _ change: consuming PendingChange,
+    for key: KeyIndex,
+    at now: Moment,
+    delay: Duration? = nil,
+    leads: Bool = true
+  ) {
+    if let replaced = queue.enqueue(change, for: key, at: now, delay: delay, leads: leads) {
+      log.statistics.collapsed += 1
+      if log.hasReader(of: replaced) { emitReplaced(replaced, of: key, at: now) }
+    }
+    if sendQueue.hasRepetition(key) { endRepetition(of: key, reason: Delivery.newerValue, at: now) }
+  }
+
+  private mutating func emitReplaced(_ replaced: PendingChange, of key: KeyIndex, at now: Moment) {
+    // What waits now counts the replaced value too.
+    let collapsed = queue.pending(key).map { $0.collapsed - 1 } ?? 0
+    log.emit(
+      .superseded,
+      of: replaced,
+      collapsed: max(collapsed, 0),
+      reason: Delivery.newerValue,
+      for: key,
+      facts[key],
+      at: now
+    )
+  }
+
+  /// Ends the quiet period of `key`; `false` when nothing was pending.
+  @discardableResult
+  package mutating func flush(_ key: KeyIndex, at now: Moment) -> Bool {
+    switch queue.flush(key, at: now) {
+    case .run(let run):
+      settle(run, at: now)
+      return true
+    case .markedDue: return true
+    case .nothing: return false
+    }
+  }
+
   // MARK: - From quiet to waiting
 
   /// Lets values that need no quiet wait to be sent: leading ones.
@@ -96,7 +141,7 @@ extension CommandDispatcher {
 
   /// Ends the value of `key` that waits for quiet and the command that waits to be sent; `false`
   /// when there were none.
-  mutating func endWaiting(
+  mutating func endQueued(
     _ key: KeyIndex,
     as phase: Phase,
     reason: String?,
@@ -229,7 +274,7 @@ extension CommandDispatcher {
   ///
   /// A repetition has the number of the first attempt: whichever reply arrives is about the value.
   func messageNumber(of commands: [Command]) -> Int64 {
-    Int64((firstMessage &+ (commands.first?.change.number ?? 0)) & 0x7FFF_FFFF)
+    Int64((settings.firstMessage &+ (commands.first?.change.number ?? 0)) & 0x7FFF_FFFF)
   }
 
   /// The keys whose commands are sent with that of `lead`; those that are pending become ready.
@@ -248,7 +293,40 @@ extension CommandDispatcher {
 /// What keys show, and what waits of them.
 ///
 /// What every change asks is inlined: a call would copy the whole dispatcher for its time.
-extension CommandDispatcher {
+extension CommandStateMachine {
+  /// The newest value that is pending or in flight, otherwise what the device has.
+  func expectedValue(of key: KeyIndex) -> Value? {
+    queue.pending(key)?.value.value ?? sendQueue[key]?.value ?? deliveries[key].expected
+  }
+
+  /// Shows as the target what the device will have; a group's key shows what its members will.
+  mutating func refreshTarget(_ key: KeyIndex) {
+    guard !isAction(key), !facts[key].isGroup else { return }
+    log.statuses.setTarget(expectedValue(of: key), of: key)
+  }
+
+  @inline(__always)
+  mutating func setTarget(_ value: Value?, of key: KeyIndex) {
+    if !isAction(key) { log.statuses.setTarget(value, of: key) }
+  }
+
+  /// Emits a phase of a command.
+  mutating func emit(
+    _ phase: Phase,
+    of command: Command,
+    reason: String? = nil,
+    for key: KeyIndex,
+    at now: Moment
+  ) {
+    log.emit(phase, of: command, reason: reason, for: key, facts[key], at: now)
+    guard facts[key].hasImplications else { return }
+    switch phase {
+    case .accepted, .sending, .sent, .confirmed: break
+    case .unchanged, .superseded, .cancelled, .rejected, .failed, .expired:
+      endRiders(of: key, with: command, at: now)
+    }
+  }
+
   package func status(_ key: KeyIndex) -> KeyStatus {
     log.statuses.status(key, actual: deliveries[key].actual)
   }
@@ -291,9 +369,6 @@ extension CommandDispatcher {
       && (sendQueue.count == 0 || !sendQueue.retained.areMissing)
   }
 
-  /// Whether anything is not acknowledged, what cannot be sent included; constant time.
-  var hasUnsent: Bool { sendQueue.unacknowledgedCount > 0 || pendingCount > 0 }
-
   /// Whether a value of `key` waits for quiet, to be sent, or for its acknowledgement.
   func isUnsent(_ key: KeyIndex) -> Bool {
     if sendQueue[key] != nil || queue.isPending(key) { return true }
@@ -308,7 +383,7 @@ extension CommandDispatcher {
 }
 
 /// Devices that sleep: their commands wait until the device reports itself.
-extension CommandDispatcher {
+extension CommandStateMachine {
   /// Whether commands of a key wait until its device reports itself.
   package func sleeps(_ key: KeyIndex) -> Bool { facts[key].sleeps }
 
@@ -326,7 +401,7 @@ extension CommandDispatcher {
 }
 
 /// A key's new definition; ``DefinitionReload`` decides when a key gets it at the latest.
-extension CommandDispatcher {
+extension CommandStateMachine {
   /// Gives a key its new definition if a reload has not done so yet: ends what no longer fits.
   ///
   /// Call it before anything else happens to a key.
@@ -334,7 +409,7 @@ extension CommandDispatcher {
   /// - Returns: Whether the key got its new definition now.
   @inline(__always)
   @discardableResult
-  mutating func migrate(_ key: KeyIndex, at now: Moment) -> Bool {
+  package mutating func migrate(_ key: KeyIndex, at now: Moment) -> Bool {
     reload != nil && migrateInReload(key, at: now)
   }
 
@@ -355,6 +430,7 @@ extension CommandDispatcher {
       log.statuses.markChanged(key)
     }
     if !sendQueue.place(key) { failOffline([key], at: now) }
+    endForeignChanges(of: key, at: now)
     return true
   }
 
@@ -365,7 +441,7 @@ extension CommandDispatcher {
     at now: Moment
   ) {
     if let pending = queue.pending(key)?.value.value, let reason = entry.reasonToEnd(pending) {
-      _ = endWaiting(key, as: .cancelled, reason: reason, at: now)
+      _ = endQueued(key, as: .cancelled, reason: reason, at: now)
     } else if sendQueue.commandCount(key) > 1 {
       endForeignActions(of: key, entry, at: now)
     } else if let value = sendQueue[key]?.value, let reason = entry.reasonToEnd(value) {

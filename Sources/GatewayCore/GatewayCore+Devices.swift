@@ -14,7 +14,7 @@ extension GatewayCore {
   /// Takes over what another gateway accepted and has not sent: it settles again and is sent.
   package mutating func takeOver(_ entries: [JournalEntry], at now: Moment) {
     let registry = registry
-    pipeline.durability?.takeOver(entries, in: registry, at: now)
+    durability?.takeOver(entries, in: registry, at: now)
   }
 
   /// Says whether another gateway drives a device: its changes and its topics are not this
@@ -28,13 +28,13 @@ extension GatewayCore {
 
   /// Gives lanes other limits: the share of this gateway, while others drive some of their devices.
   package mutating func setLaneLimits(_ limits: [String: LaneLimits], at now: Moment) {
-    pipeline.commands.setLaneLimits(limits, at: now)
+    commands.setLaneLimits(limits, at: now)
   }
 
   /// Shows what the gateway that drives a key's device says of it.
   package mutating func show(_ status: KeyStatus, of key: KeyIndex) {
     guard elsewhere.contains(registry.device(of: key)) else { return }
-    pipeline.commands.show(status, of: key)
+    commands.show(status, of: key)
   }
 
   /// Receives an event of a group's member whose device another gateway drives.
@@ -61,12 +61,12 @@ extension GatewayCore {
       origin: nil,
       isFinal: isFinal
     )
-    groups.follow(event, of: number, in: &pipeline, &outbox)
+    follow(event, ofGroup: number)
   }
 
   /// The session that carries a device's messages was made or ended: without it, nothing is sent.
   package mutating func sessionChanged(ofDevice device: Int, isUp: Bool, at now: Moment) {
-    pipeline.commands.dispatcher.availabilityChanged(
+    commands.availabilityChanged(
       of: device,
       source: Self.sessionSource,
       isOnline: isUp,
@@ -77,7 +77,7 @@ extension GatewayCore {
   /// The session of these devices was made: the broker sends what it retains of them, and
   /// ``retainedMessagesCompleted(of:at:)`` follows; see ``connectionChanged(isUp:at:)``.
   package mutating func retainedMessagesFollow(of devices: [Int], at now: Moment) {
-    pipeline.commands.dispatcher.retainedFollow(of: devices, at: now)
+    commands.retainedFollow(of: devices, at: now)
   }
 
   /// The session, among the sources of a device's availability; those of its definition count from
@@ -107,8 +107,25 @@ extension GatewayCore {
     collectOutcomes(at: now)
     var unanswered: [CommandEvent] = []
     var waiting: [ChangeOrigin] = []
-    for key in keys { pipeline.forget(key, &unanswered, &waiting, at: now) }
+    for key in keys { forget(key, &unanswered, &waiting, at: now) }
     return (unanswered, waiting)
+  }
+
+  private mutating func forget(
+    _ key: KeyIndex,
+    _ unanswered: inout [CommandEvent],
+    _ waiting: inout [ChangeOrigin],
+    at now: Moment
+  ) {
+    let open = (durability?.forget(key, in: &commands) ?? []).filter { $0.phase == .accepted }
+    unanswered += open
+    waiting += [commands.originInFlight(key)].compactMap { $0 }.filter(\.wantsPhases)
+    commands.forget(key, at: now)
+    for event in commands.log.events
+    where event.isFinal && !open.contains(where: { $0.number == event.number }) {
+      if let origin = event.origin, origin.wantsPhases { waiting.append(origin) }
+    }
+    commands.log.events.removeAll()
   }
 }
 
@@ -140,26 +157,6 @@ package struct PassedChange: Sendable {
   package var number: UInt64
 }
 
-extension CommandPipeline {
-  /// Forgets a key; see ``GatewayCore/forget(_:at:)``.
-  fileprivate mutating func forget(
-    _ key: KeyIndex,
-    _ unanswered: inout [CommandEvent],
-    _ waiting: inout [ChangeOrigin],
-    at now: Moment
-  ) {
-    let open = (durability?.forget(key, in: &commands) ?? []).filter { $0.phase == .accepted }
-    unanswered += open
-    waiting += [commands.originInFlight(key)].compactMap { $0 }.filter(\.wantsPhases)
-    commands.forget(key, at: now)
-    for event in commands.dispatcher.log.events
-    where event.isFinal && !open.contains(where: { $0.number == event.number }) {
-      if let origin = event.origin, origin.wantsPhases { waiting.append(origin) }
-    }
-    commands.dispatcher.log.events.removeAll()
-  }
-}
-
 /// What brokers and devices report.
 extension GatewayCore {
   // MARK: - Brokers
@@ -173,14 +170,14 @@ extension GatewayCore {
   package mutating func connectionChanged(isUp: Bool, at now: Moment) {
     guard isConnected != isUp else { return }
     isConnected = isUp
-    pipeline.commands.dispatcher.connectionChanged(isUp: isUp, hasRetained: true, at: now)
+    commands.connectionChanged(isUp: isUp, hasRetained: true, at: now)
     // The broker may have lost its retained messages.
     if isUp { states.forgetPublished() }
   }
 
   /// The broker has sent the messages that it retains, of these devices or, with `nil`, of all.
   package mutating func retainedMessagesCompleted(of devices: [Int]? = nil, at now: Moment) {
-    pipeline.commands.dispatcher.retainedCompleted(of: devices, at: now)
+    commands.retainedCompleted(of: devices, at: now)
   }
 
   /// What became of ``Effect/publish(_:)``; a number that was answered before is ignored.
@@ -189,60 +186,7 @@ extension GatewayCore {
     _ outcome: CommandPublish.Outcome,
     at now: Moment
   ) {
-    pipeline.commands.dispatcher.finish(number, outcome, at: now)
-  }
-
-  /// Accepts a message for routes.
-  ///
-  /// `document` is the payload as JSON, where ``RouteMachine/needsDocument(_:)`` says so; `keys` is
-  /// what ``RouteMachine/outputs(fedBy:broker:)`` returned; `trail` names the gateways that the
-  /// message has passed, and `mark` this one.
-  package mutating func route(
-    _ payload: Span<UInt8>,
-    document: JSONValue?,
-    for keys: [KeyIndex]?,
-    topic: Span<UInt8>,
-    retained: Bool,
-    trail: String,
-    mark: String,
-    at now: Moment
-  ) {
-    routes.advance(to: now)
-    let rejection = routes.admit(
-      payload,
-      document: document,
-      for: keys,
-      retained: retained,
-      trail: trail,
-      mark: mark,
-      isShuttingDown: isShuttingDown,
-      at: now
-    )
-    switch rejection {
-    case nil: break
-    case .retained: rejectRetained(topic: Text.of(topic))
-    case .returned(let to, let reason):
-      outbox.log(rejections.recordReturned(topic: Text.of(topic), to: to, reason: reason))
-    case .unread: outbox.log(rejections.recordUnread(topic: Text.of(topic), size: payload.count))
-    case .other(let kind, let reason):
-      reject(kind, topic: Text.of(topic), reason: reason, at: now)
-    }
-  }
-
-  /// Counts a message that is rejected, and logs it, at most once in ten seconds for each kind and
-  /// topic.
-  package mutating func reject(
-    _ kind: RejectionLog.Kind,
-    topic: String,
-    reason: @autoclosure () -> String,
-    at now: Moment
-  ) {
-    outbox.log(rejections.record(kind, topic: topic, reason: reason(), at: now))
-  }
-
-  /// Counts a retained message on a command or route topic, which is ignored.
-  package mutating func rejectRetained(topic: String) {
-    outbox.log(rejections.recordRetained(topic: topic))
+    commands.finish(number, outcome, at: now)
   }
 
   // MARK: - Devices
@@ -254,9 +198,9 @@ extension GatewayCore {
     source: Int,
     at now: Moment
   ) {
-    pipeline.commands.advance(to: now)
+    commands.advance(to: now)
     loops.reported(key, wire, source: source)
-    switch pipeline.commands.reported(key, wire, at: now) {
+    switch commands.reported(key, wire, at: now) {
     case .value(let value): reports.record(value, of: key, at: now)
     case .unreadable(isFirst: true): logUnreadable(key, wire, source: source)
     case .nothing, .unreadable(isFirst: false): break
@@ -270,10 +214,53 @@ extension GatewayCore {
     source: Int,
     at now: Moment
   ) {
-    pipeline.commands.advance(to: now)
-    if pipeline.commands.reportedUnreadable(key, payload, at: now) == .unreadable(isFirst: true) {
+    commands.advance(to: now)
+    if commands.reportedUnreadable(key, payload, at: now) == .unreadable(isFirst: true) {
       logUnreadable(key, payload, source: source)
     }
+  }
+
+  /// The convention's own acknowledgement of a value.
+  package mutating func acknowledged(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
+    commands.advance(to: now)
+    commands.acknowledged(key, wire, at: now)
+  }
+
+  /// A device replied to a message; `problem` is why it refused.
+  package mutating func replied(
+    _ key: KeyIndex,
+    to message: Int64,
+    problem: String?,
+    at now: Moment
+  ) {
+    commands.advance(to: now)
+    commands.replied(key, to: message, problem: problem, at: now)
+  }
+
+  /// One availability source of a device reported.
+  ///
+  /// - Returns: Whether the device is online or offline now and was not before.
+  package mutating func availability(
+    ofDevice device: Int,
+    source: Int,
+    isOnline: Bool,
+    at now: Moment
+  ) -> Bool {
+    commands.advance(to: now)
+    let wasOnline = commands.sendQueue.isDeviceOnline(device)
+    commands.availabilityChanged(
+      of: device,
+      source: source,
+      isOnline: isOnline,
+      at: now
+    )
+    return commands.sendQueue.isDeviceOnline(device) != wasOnline
+  }
+
+  /// A device that sleeps most of the time reported itself.
+  package mutating func awoke(device: Int, at now: Moment) {
+    commands.advance(to: now)
+    commands.deviceAwoke(device, at: now)
   }
 
   private mutating func logUnreadable(_ key: KeyIndex, _ report: JSONValue, source: Int) {
