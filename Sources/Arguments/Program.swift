@@ -154,3 +154,166 @@ extension Program {
     }
   }
 }
+
+/// Standard output, for results; unbuffered.
+package enum StandardOutput {
+  /// Writes one line.
+  package static func print(_ line: String) { write(Array((line + "\n").utf8)) }
+
+  /// Writes one line of bytes.
+  package static func print(bytes: [UInt8]) { write(bytes + [0x0A]) }
+
+  /// Writes text without a line break.
+  package static func show(_ text: String) { write(Array(text.utf8)) }
+
+  /// Writes bytes; ends the process if that fails.
+  package static func write(_ bytes: [UInt8]) {
+    guard Descriptor.write(bytes, to: STDOUT_FILENO) else {
+      exit(ExitCode.failed.rawValue)  // The disk is full, or the reader has closed the pipe.
+    }
+  }
+}
+
+/// Standard error, for messages beside the results.
+package enum StandardError {
+  /// Writes one line; a failure is ignored.
+  package static func write(_ line: String) {
+    show(line + "\n")
+  }
+
+  /// Writes text without a line break, such as a progress line.
+  package static func show(_ text: String) {
+    _ = Descriptor.write(Array(text.utf8), to: STDERR_FILENO)
+  }
+}
+
+/// The three standard streams together.
+package enum StandardStreams {
+  /// Opens `/dev/null` in place of each standard stream that is closed.
+  ///
+  /// Otherwise the next descriptor, such as a socket, would get its number and receive what is
+  /// written to it. Call it before anything else opens a descriptor.
+  package static func openMissing() {
+    for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
+      // The lowest free number is the missing one.
+      _ = unsafe open("/dev/null", O_RDWR)
+    }
+  }
+}
+
+private enum Descriptor {
+  /// Writes all of `bytes`; `false` if that is not possible.
+  static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    var written = 0
+    while written < bytes.count {
+      let count = unsafe bytes[written...].withUnsafeBytes { buffer in
+        unsafe Glibc.write(descriptor, buffer.baseAddress, buffer.count)
+      }
+      if count >= 0 {
+        written += count
+      } else if errno != EINTR {
+        return false
+      }
+    }
+    return true
+  }
+}
+
+/// Lays out help for 80 columns.
+struct HelpText {
+  private static let width = 80
+  private(set) var text = ""
+
+  /// A heading followed by a sentence.
+  mutating func paragraph(_ heading: String, _ sentence: String) {
+    append(Self.wrap("\(heading): \(sentence)", indent: 0))
+  }
+
+  /// Paragraphs, separated by an empty line; each paragraph is wrapped to the width.
+  mutating func paragraphs(_ discussion: String) {
+    for paragraph in Self.paragraphs(of: discussion) {
+      separate()
+      append(Self.wrap(paragraph, indent: 0))
+    }
+  }
+
+  /// The paragraphs of `text`, which empty lines separate.
+  static func paragraphs(of text: String) -> [String] {
+    text.split(separator: Character("\n"), omittingEmptySubsequences: false)
+      .split(whereSeparator: \.isEmpty)
+      .map { $0.joined(separator: "\n") }
+  }
+
+  mutating func usage(_ command: String, _ parts: [String]) {
+    separate()
+    let head = "USAGE: \(command) "
+    var line = head
+    for part in parts {
+      // Parts are not split, so an option stays beside its value.
+      if line.count + part.count > Self.width, line.count > head.count {
+        text += line.trimmingEnd() + "\n"
+        line = String(repeating: " ", count: head.count)
+      }
+      line += part + " "
+    }
+    text += line.trimmingEnd() + "\n"
+  }
+
+  mutating func table(_ heading: String, _ rows: [(name: String, help: String)]) {
+    guard !rows.isEmpty else { return }
+    separate()
+    text += "\(heading):\n"
+    let column = min(26, 4 + (rows.map(\.name.count).max() ?? 0))
+    for row in rows {
+      let start = "  \(row.name)"
+      let lines = Self.wrap(row.help, indent: column)
+      if start.count + 2 > column {
+        text += start + "\n"
+        append(lines)
+      } else {
+        append([start + (lines.first?.dropFirst(start.count) ?? "")] + lines.dropFirst())
+      }
+    }
+  }
+
+  mutating func examples(_ examples: [Example]) {
+    guard !examples.isEmpty else { return }
+    separate()
+    text += "EXAMPLES:\n"
+    for example in examples {
+      text += "  \(example.line)\n"
+      append(Self.wrap(example.meaning, indent: 6))
+    }
+  }
+
+  private mutating func separate() { if !text.isEmpty { text += "\n" } }
+
+  private mutating func append(_ lines: [String]) {
+    for line in lines { text += line + "\n" }
+  }
+
+  /// The words of `text` in lines that start with `indent` spaces.
+  private static func wrap(_ text: String, indent: Int) -> [String] {
+    var lines: [String] = []
+    var line = String(repeating: " ", count: indent)
+    var isEmpty = true
+    for word in text.split(whereSeparator: \.isWhitespace) {
+      if !isEmpty, line.count + 1 + word.count > width {
+        lines.append(line)
+        line = String(repeating: " ", count: indent)
+        isEmpty = true
+      }
+      line += (isEmpty ? "" : " ") + word
+      isEmpty = false
+    }
+    return lines + [line]
+  }
+}
+
+extension String {
+  fileprivate func trimmingEnd() -> String {
+    var result = self
+    while result.last == " " { result.removeLast() }
+    return result
+  }
+}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LastOut
-internal import Values
+package import Values
 
 /// The fields of a policy that one place in the files sets; the others are inherited.
 package struct PolicyFields: Hashable, Sendable {
@@ -100,6 +100,66 @@ extension PolicyFields {
             }
           ) as String?
       }
+    }
+  }
+}
+
+/// Rates as text: `10/s`, `30/m`, `5/h`.
+package enum RateText {
+  /// The accepted forms, for error messages.
+  package static let forms = "a rate such as 10/s or 30/m"
+
+  /// Reads a rate per second; `nil` for a malformed text, zero, or more than 100,000 a second.
+  package static func parse(_ text: String) -> Double? {
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2, let amount = NumberText.parse(parts[0]), amount > 0 else { return nil }
+    let seconds: Double
+    switch parts[1] {
+    case "s": seconds = 1
+    case "m": seconds = 60
+    case "h": seconds = 3600
+    default: return nil
+    }
+    return amount / seconds <= 100_000 ? amount / seconds : nil
+  }
+
+  /// The rate that a malformed text most likely means.
+  package static func suggestion(for text: String) -> String? {
+    let compact = text.lowercased().filter { $0 != " " }
+    let number = compact.prefix { $0.isNumber || $0 == "." }
+    guard let amount = NumberText.parse(number), amount > 0 else { return nil }
+    let unit = compact[number.endIndex...].drop { $0 == "/" }
+    switch unit {
+    case "", "s", "sec", "second", "ps", "hz": return "\(number)/s"
+    case "m", "min", "minute": return "\(number)/m"
+    case "h", "hour": return "\(number)/h"
+    default: return nil
+    }
+  }
+}
+
+/// The default policy of each property type: the settings' fields over built-in ones.
+package struct PolicyTable: Hashable, Sendable {
+  /// The fields in the settings, by type name.
+  package var stated: [String: PolicyFields] = [:]
+
+  package init() {}
+
+  /// The policy of a type, which profile and property can override.
+  package func policy(forType name: String) -> Policy {
+    stated[name]?.applied(to: Self.builtIn(forType: name)) ?? Self.builtIn(forType: name)
+  }
+
+  /// The policy of a kind, which profile and property can override.
+  package func policy(for kind: ValueKind) -> Policy { policy(forType: kind.name) }
+
+  /// The policy of a type without settings.
+  package static func builtIn(forType name: String) -> Policy {
+    switch name {
+    case "number", "integer", "color":
+      Policy(delay: .milliseconds(300), maxWait: .seconds(2))
+    case "action": Policy(delay: .zero)
+    default: Policy(delay: .milliseconds(20))
     }
   }
 }

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Values
 package import JSON
 internal import JSONParsing
+package import Values
 
 /// One line of the gateway; each carries the request's `id`, `null` where none was given.
 package enum ControlReply: Hashable, Sendable {
@@ -172,5 +172,221 @@ extension ControlReply {
     } else {
       return nil
     }
+  }
+}
+
+/// Writes a reply of rows, such as `{"get":[…],"id":…}`, row by row.
+///
+/// The parts that the three methods append are one line, which is complete after ``end(to:)``.
+package struct RowListText: Sendable {
+  private let name: String
+  private let id: JSONValue?
+  private var isEmpty = true
+
+  /// A list that is called `name`, in the reply to the request with `id`.
+  package init(_ name: String, id: JSONValue?) {
+    self.name = name
+    self.id = id
+  }
+
+  package func begin(to output: inout [UInt8]) {
+    output.append(UInt8(ascii: "{"))
+    JSONWriter.append(.string(name), to: &output)
+    output.append(contentsOf: ":[".utf8)
+  }
+
+  package mutating func append(_ row: JSONValue, to output: inout [UInt8]) {
+    if !isEmpty { output.append(UInt8(ascii: ",")) }
+    isEmpty = false
+    JSONWriter.append(row, to: &output)
+  }
+
+  package func end(to output: inout [UInt8]) {
+    output.append(contentsOf: #"],"id":"#.utf8)
+    JSONWriter.append(id ?? .null, to: &output)
+    output.append(UInt8(ascii: "}"))
+  }
+}
+
+/// A row of `{"dry_run":[…]}`: a message that values would be sent in, if they were sent now.
+package struct MessagePreview: Hashable, Sendable {
+  /// The first of the keys that were asked for.
+  package var key: String
+  /// Its value after steps are added and the number is snapped to its step.
+  package var value: JSONValue
+  package var topic: String
+  /// The payload as text; bytes that are no UTF-8 do not occur.
+  package var payload: String
+  package var qos: Int
+  /// The keys whose values the message has: those asked for, and pending ones that are merged with
+  /// them.
+  package var keys: [String]
+  /// Why the value would not be sent now; `nil` if it would.
+  package var reason: String?
+
+  package init(
+    key: String,
+    value: JSONValue,
+    topic: String,
+    payload: String,
+    qos: Int,
+    keys: [String],
+    reason: String?
+  ) {
+    self.key = key
+    self.value = value
+    self.topic = topic
+    self.payload = payload
+    self.qos = qos
+    self.keys = keys
+    self.reason = reason
+  }
+
+  package var json: JSONValue {
+    .object([
+      "key": .string(key), "value": value, "topic": .string(topic), "payload": .string(payload),
+      "qos": .count(qos), "keys": .texts(keys), "reason": .text(reason),
+    ])
+  }
+
+  /// Reads a body; `nil` when a member is missing.
+  package init?(_ json: JSONValue) {
+    guard let key = json["key"]?.string, let value = json["value"],
+      let topic = json["topic"]?.string, let payload = json["payload"]?.string
+    else { return nil }
+    self.init(
+      key: key,
+      value: value,
+      topic: topic,
+      payload: payload,
+      qos: json["qos"]?.count ?? 0,
+      keys: json.texts("keys"),
+      reason: json["reason"]?.string
+    )
+  }
+}
+
+/// One line of `get`: a key's last target and the last value that the device reported.
+package struct TargetRow: Hashable, Sendable {
+  package var key: String
+  package var target: JSONValue?
+  package var actual: JSONValue?
+  /// The phase of the key's last command; `nil` before the first.
+  package var phase: Phase?
+  /// How long ago the target, the actual value or the phase last changed; `nil` if never.
+  package var ageMilliseconds: Int?
+  /// How many commands of an action wait, if several do; otherwise `nil`.
+  package var waiting: Int?
+  /// Whether the property was ever reported, or has no state topic.
+  package var isHeard = true
+
+  package init(
+    key: String,
+    target: JSONValue?,
+    actual: JSONValue?,
+    phase: Phase?,
+    ageMilliseconds: Int?,
+    waiting: Int? = nil
+  ) {
+    self.key = key
+    self.target = target
+    self.actual = actual
+    self.phase = phase
+    self.ageMilliseconds = ageMilliseconds
+    self.waiting = waiting
+  }
+
+  /// Reads a row; `nil` without a key.
+  package init?(_ json: JSONValue) {
+    guard let key = json["key"]?.string else { return nil }
+    self.init(
+      key: key,
+      target: json["target"]?.unlessNull,
+      actual: json["actual"]?.unlessNull,
+      phase: json["phase"]?.string.flatMap(Phase.init),
+      ageMilliseconds: json["age_ms"]?.count,
+      waiting: json["waiting"]?.count
+    )
+    isHeard = json["heard"] != false
+  }
+
+  package var json: JSONValue {
+    var members: [JSONValue.Member] = [
+      .init("key", .string(key)), .init("target", target ?? .null),
+      .init("actual", actual ?? .null),
+      .init("phase", phase.map { .string($0.rawValue) } ?? .null),
+      .init("age_ms", ageMilliseconds.map { .integer(Int64($0)) } ?? .null),
+    ]
+    if !isHeard { members.append(.init("heard", false)) }
+    if let waiting { members.append(.init("waiting", .integer(Int64(waiting)))) }
+    return .object(members)
+  }
+}
+
+/// The body of `{"reloaded":{…}}`: the effects of reloading the configuration.
+package struct ReloadReport: Hashable, Sendable {
+  /// The number of devices and keys now.
+  package var devices: Int
+  package var keys: Int
+  /// Keys that are new, gone or changed, in order of definition.
+  package var added: [String]
+  package var removed: [String]
+  package var changed: [String]
+  /// Changed sections that apply only after a restart.
+  package var restart: [String]
+  /// Warnings, as `file:line:column: message`.
+  package var warnings: [String]
+  /// The files that were read, with absolute paths.
+  package var files: GatewayFiles?
+
+  package init(
+    devices: Int,
+    keys: Int,
+    added: [String] = [],
+    removed: [String] = [],
+    changed: [String] = [],
+    restart: [String] = [],
+    warnings: [String] = []
+  ) {
+    self.devices = devices
+    self.keys = keys
+    self.added = added
+    self.removed = removed
+    self.changed = changed
+    self.restart = restart
+    self.warnings = warnings
+  }
+
+  /// Reads the body; `nil` without its counts.
+  package init?(_ json: JSONValue) {
+    guard let devices = json["devices"]?.count, let keys = json["keys"]?.count else { return nil }
+    self.init(
+      devices: devices,
+      keys: keys,
+      added: Self.texts(json["added"]),
+      removed: Self.texts(json["removed"]),
+      changed: Self.texts(json["changed"]),
+      restart: Self.texts(json["restart"]),
+      warnings: Self.texts(json["warnings"])
+    )
+    files = json["files"].flatMap(GatewayFiles.init)
+  }
+
+  package var json: JSONValue {
+    .object([
+      "devices": .integer(Int64(devices)), "keys": .integer(Int64(keys)),
+      "added": Self.list(added), "removed": Self.list(removed), "changed": Self.list(changed),
+      "restart": Self.list(restart), "warnings": Self.list(warnings),
+      "files": files?.json ?? .null,
+    ])
+  }
+
+  private static func texts(_ json: JSONValue?) -> [String] {
+    guard case .array(let items) = json else { return [] }
+    return items.compactMap(\.string)
+  }
+
+  private static func list(_ texts: [String]) -> JSONValue {
+    .array(texts.map { .string($0) })
   }
 }

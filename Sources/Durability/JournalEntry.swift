@@ -78,3 +78,72 @@ package struct BootIdentifier: Hashable, Sendable {
     self.low = low
   }
 }
+
+/// A value that is encoded on the writer's thread, when it is written.
+///
+/// Of all the changes of one key between two commits only the last is encoded.
+package protocol JournalValue: Sendable {
+  /// What the owner needs to send the value after a restart.
+  var bytes: [UInt8] { get }
+}
+
+/// The value of an entry, encoded or not.
+package enum JournalContent: Sendable {
+  case bytes([UInt8])
+  case unwritten(any JournalValue)
+
+  package var bytes: [UInt8] {
+    switch self {
+    case .bytes(let bytes): bytes
+    case .unwritten(let value): value.bytes
+    }
+  }
+
+  /// The value itself, where it was not read from a file or was decoded since.
+  package var decoded: (any JournalValue)? {
+    switch self {
+    case .bytes: nil
+    case .unwritten(let value): value
+    }
+  }
+}
+
+extension JournalContent: Hashable {
+  package static func == (left: JournalContent, right: JournalContent) -> Bool {
+    left.bytes == right.bytes
+  }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
+}
+
+/// One reading of every clock that the journal needs.
+package struct JournalClock: Hashable, Sendable {
+  /// The monotonic clock.
+  package var moment: Moment
+  /// The boot clock and the wall clock.
+  package var stamps: JournalStamps
+  /// Whether the kernel reports that a time source disciplines the wall clock.
+  ///
+  /// Only then can the age of a value of an earlier boot be calculated.
+  package var isSynchronised: Bool
+
+  package init(moment: Moment, stamps: JournalStamps, isSynchronised: Bool = true) {
+    self.moment = moment
+    self.stamps = stamps
+    self.isSynchronised = isSynchronised
+  }
+
+  /// The stamps of `earlier`, calculated from this reading.
+  package func stamps(at earlier: Moment) -> JournalStamps {
+    let age = earlier.duration(to: moment).wholeMilliseconds
+    var result = stamps
+    result.bootMilliseconds -= age
+    result.wallMilliseconds -= age
+    return result
+  }
+}
+
+extension Duration {
+  /// The duration in milliseconds, rounded toward zero and clamped to 64 bits.
+  package var wholeMilliseconds: Int64 { wholeNanoseconds / 1_000_000 }
+}

@@ -60,3 +60,62 @@ package struct SetAside: Hashable, Sendable {
     self.reason = reason
   }
 }
+
+/// Why the journal cannot write at the moment; it keeps trying.
+package enum JournalFault: Error, Hashable, Sendable, CustomStringConvertible {
+  case diskFull
+  case readOnly
+  /// The file was damaged while it was in use.
+  case damaged(String)
+  /// Any other error of the system or SQLite, with the call.
+  case failed(call: String, reason: String)
+
+  package var description: String {
+    switch self {
+    case .diskFull: "the disk is full"
+    case .readOnly: "the disk or the folder is read-only"
+    case .damaged(let detail): "the file is damaged: \(detail)"
+    case .failed(let call, let reason): "\(call): \(reason)"
+    }
+  }
+}
+
+/// What the journal reports to its owner, in order.
+package enum JournalEvent: Hashable, Sendable {
+  /// Everything accepted up to this sequence number survives a power cut, was superseded or has
+  /// ended: its replies are due.
+  case durable(through: UInt64)
+  /// Everything up to this number is held in memory only: its replies are due and must say so.
+  ///
+  /// `overtaken`: keys of which a crash would bring back an older value. Their newer values must
+  /// not count as accepted.
+  case memoryOnly(through: UInt64, fault: JournalFault, overtaken: [String])
+  /// Writing works again.
+  case recovered
+  /// Send this value of an earlier process once; `remaining` of its time to live is left.
+  case replay(JournalEntry, remaining: Duration)
+  /// A value of an earlier process that is not sent, and why.
+  case expired(JournalEntry, ExpiryReason)
+  /// A damaged journal was moved to another name; nothing of it is used.
+  case setAside(SetAside)
+}
+
+/// Where accepted values outlive this process: the journal's file, or the logs of a cluster.
+///
+/// A ``JournalPlan`` decides what is written and when; the store does it, one piece of work at a
+/// time, and nothing waits for it. What it holds when it is opened is what earlier owners accepted
+/// and did not send, the newest value of each key. One owner at a time can write: the journal's by
+/// the lock on its file, that of a partition by its claim in the log.
+///
+/// It belongs to the event loop's thread.
+package protocol ValueStore: AnyObject {
+  /// Begins to write values and to remove others; call it only after the previous result was
+  /// dequeued.
+  func submit(_ work: JournalWork)
+  /// How pieces of work ended since the last call: stored for certain, or why not.
+  func dequeueResults() -> [JournalResult]
+  /// Gives up what this process owns, after the current work.
+  func beginClosing()
+  /// Whether nothing is owned any more.
+  var isClosed: Bool { get }
+}

@@ -4,6 +4,8 @@
 import Cluster
 import JSON
 import JSONParsing
+import LastOut
+import Operations
 
 /// JetStream's requests and answers, as its documentation of the wire has them.
 ///
@@ -162,5 +164,123 @@ enum Base64 {
     case UInt8(ascii: "/"): 63
     default: nil
     }
+  }
+}
+
+/// The times in the engine's answers, such as `2026-11-25T09:56:13.511620012Z`.
+enum EngineTime {
+  /// Nanoseconds since 1970; `nil` for anything else.
+  ///
+  /// Source of the calendar: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+  /// days_from_civil.
+  static func nanoseconds(_ text: String) -> Int64? {
+    let bytes = Array(text.utf8)
+    guard bytes.count >= 20, bytes.last == UInt8(ascii: "Z"), let year = number(bytes[0..<4]),
+      let month = number(bytes[5..<7]), let day = number(bytes[8..<10]),
+      let hour = number(bytes[11..<13]), let minute = number(bytes[14..<16]),
+      let second = number(bytes[17..<19]), (1...12).contains(month)
+    else { return nil }
+    var fraction: Int64 = 0
+    let digits = bytes[19..<bytes.count - 1]
+    if digits.first == UInt8(ascii: ".") {
+      guard digits.count <= 10, let read = number(digits.dropFirst()) else { return nil }
+      fraction = read
+      for _ in digits.count..<10 { fraction *= 10 }
+    } else if !digits.isEmpty {
+      return nil
+    }
+    let adjusted = month <= 2 ? year - 1 : year
+    let era = adjusted / 400
+    let yearOfEra = adjusted - era * 400
+    let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    let days = era * 146_097 + dayOfEra - 719_468
+    return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000_000 + fraction
+  }
+
+  private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
+    guard !digits.isEmpty else { return nil }
+    var result: Int64 = 0
+    for digit in digits {
+      guard (0x30...0x39).contains(digit) else { return nil }
+      result = result * 10 + Int64(digit - 0x30)
+    }
+    return result
+  }
+}
+
+/// Requests to the engine and to other members, each with one answer or none.
+final class Requests {
+  private struct Pending {
+    let deadline: Moment
+    let done: (NATSConnection.Message?) -> Void
+  }
+
+  private let connection: NATSConnection
+  /// Answers arrive on subjects below it.
+  private let inbox: String
+  private let patience: Duration
+  private var pending: [UInt64: Pending] = [:]
+  private var count: UInt64 = 0
+  private var timer: LoopTimer?
+  /// When the timer fires; answers that come in time leave it as it is.
+  private var alarm: Moment?
+
+  init(
+    _ connection: NATSConnection,
+    inbox: String,
+    patience: Duration,
+    loop: EventLoop
+  ) throws(OperationsError) {
+    self.connection = connection
+    self.inbox = inbox
+    self.patience = patience
+    timer = try loop.makeTimer(named: "answers of the cluster's engine") { [unowned self] in
+      expire(at: EventLoop.now())
+    }
+  }
+
+  /// Sends a request; `done` is called once: with the answer, or with `nil` when none has come in
+  /// time.
+  func send(
+    _ bytes: [UInt8],
+    to subject: String,
+    condition: NATSConnection.Condition? = nil,
+    _ done: @escaping (NATSConnection.Message?) -> Void
+  ) {
+    count += 1
+    let number = count
+    // Without a connection the answer is known: there will be none. Callers expect it later.
+    let reply = "\(inbox).\(number)"
+    let isSent = connection.publish(bytes, to: subject, reply: reply, condition: condition)
+    let now = EventLoop.now()
+    let deadline = isSent ? now.advanced(by: patience) : now
+    pending[number] = Pending(deadline: deadline, done: done)
+    arm(at: deadline)
+  }
+
+  /// Takes a message if it is an answer.
+  func receive(_ message: NATSConnection.Message) -> Bool {
+    guard message.subject.hasPrefix(inbox),
+      let number = UInt64(message.subject.dropFirst(inbox.count + 1))
+    else { return false }
+    let waiting = pending.removeValue(forKey: number)
+    waiting?.done(message)
+    return true
+  }
+
+  private func expire(at now: Moment) {
+    alarm = nil
+    for (number, waiting) in pending.sorted(by: { $0.key < $1.key }) where waiting.deadline <= now {
+      pending[number] = nil
+      waiting.done(nil)
+    }
+    if let next = pending.values.map(\.deadline).min() { arm(at: next) }
+  }
+
+  private func arm(at deadline: Moment) {
+    if let alarm, alarm <= deadline { return }
+    alarm = deadline
+    timer?.arm(at: deadline)
   }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CJansson
+internal import Glibc
 package import JSON
 
 /// Parses JSON text with jansson: any top-level value, bounded depth, positions in errors.
@@ -64,4 +65,280 @@ package struct JSONParseError: Error, Hashable, Sendable, CustomStringConvertibl
   }
 
   package var description: String { "\(message) (line \(line), column \(column))" }
+}
+
+/// A failure of jansson or of the walk over its tree; positions are not yet lines and columns.
+struct JSONFailure: Error {
+  enum Kind {
+    case outOfMemory
+    case invalidUTF8
+    case endOfInput
+    case trailingText
+    case nulByte
+    case nulInName
+    case duplicateName
+    case numericOverflow
+    case tooDeep
+    /// Any other failure; the message has the details.
+    case syntax
+  }
+
+  let kind: Kind
+  /// The message of jansson.
+  let message: String
+  /// The number of bytes read.
+  let position: Int
+}
+
+/// Owns one tree of jansson; the compiler guarantees a single release.
+@safe struct JSONDocument: ~Copyable {
+  private let root: UnsafeMutablePointer<json_t>
+
+  /// Reads `bytes`.
+  ///
+  /// The corresponding C function is `json_loadb`.
+  init(_ bytes: Span<UInt8>) throws(JSONFailure) {
+    // jansson treats a NUL outside strings as the end of the text.
+    let nul = unsafe bytes.withUnsafeBytes { buffer -> Int? in
+      guard let start = buffer.baseAddress else { return nil }
+      return unsafe memchr(start, 0, buffer.count).map { unsafe UnsafeRawPointer($0) - start }
+    }
+    if let nul { throw JSONFailure(kind: .nulByte, message: "", position: nul + 1) }
+    let flags = JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL
+    var error = json_error_t()
+    let root = unsafe bytes.withUnsafeBytes { buffer in
+      unsafe json_loadb(
+        buffer.baseAddress?.assumingMemoryBound(to: CChar.self),
+        buffer.count,
+        Int(flags),
+        &error
+      )
+    }
+    guard let root = unsafe root else { throw Self.failure(&error) }
+    unsafe self.root = root
+  }
+
+  deinit { unsafe json_decref(root) }
+
+  /// The tree as a ``JSONValue``.
+  func value() throws(JSONFailure) -> JSONValue {
+    try unsafe Self.value(of: root, depth: 0)
+  }
+
+  private static func value(
+    of node: UnsafeMutablePointer<json_t>,
+    depth: Int
+  ) throws(JSONFailure) -> JSONValue {
+    let type = unsafe json_type(rawValue: UInt32(settle_json_type(node)))
+    switch type {
+    case JSON_STRING: return .string(unsafe text(json_string_value(node), json_string_length(node)))
+    case JSON_INTEGER: return .integer(Int64(unsafe json_integer_value(node)))
+    case JSON_REAL: return .number(unsafe json_real_value(node))
+    case JSON_TRUE: return .boolean(true)
+    case JSON_FALSE: return .boolean(false)
+    case JSON_ARRAY: return .array(try unsafe elements(of: node, depth: depth + 1))
+    case JSON_OBJECT: return .object(try unsafe members(of: node, depth: depth + 1))
+    default: return .null
+    }
+  }
+
+  private static func elements(
+    of array: UnsafeMutablePointer<json_t>,
+    depth: Int
+  ) throws(JSONFailure) -> [JSONValue] {
+    try check(depth)
+    let count = unsafe json_array_size(array)
+    var elements: [JSONValue] = []
+    elements.reserveCapacity(count)
+    for index in 0..<count {
+      guard let element = unsafe json_array_get(array, index) else { break }
+      elements.append(try unsafe value(of: element, depth: depth))
+    }
+    return elements
+  }
+
+  private static func members(
+    of object: UnsafeMutablePointer<json_t>,
+    depth: Int
+  ) throws(JSONFailure) -> [JSONValue.Member] {
+    try check(depth)
+    var members: [JSONValue.Member] = []
+    members.reserveCapacity(unsafe json_object_size(object))
+    // jansson iterates in the order in which members were added (since 2.8).
+    var iterator = unsafe json_object_iter(object)
+    while let current = unsafe iterator {
+      if let member = unsafe json_object_iter_value(current) {
+        let name = unsafe text(json_object_iter_key(current), json_object_iter_key_len(current))
+        members.append(.init(name, try unsafe value(of: member, depth: depth)))
+      }
+      unsafe iterator = json_object_iter_next(object, current)
+    }
+    return members
+  }
+
+  private static func check(_ depth: Int) throws(JSONFailure) {
+    if depth > JSONParser.maximumDepth {
+      throw JSONFailure(kind: .tooDeep, message: "", position: 0)
+    }
+  }
+
+  private static func text(_ start: UnsafePointer<CChar>?, _ count: Int) -> String {
+    unsafe String(decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
+  }
+
+  private static func failure(_ error: inout json_error_t) -> JSONFailure {
+    let message = unsafe String(cString: settle_json_error_text(&error))
+    let code = unsafe json_error_code(rawValue: UInt32(settle_json_error_code(&error)))
+    let kind: JSONFailure.Kind =
+      switch code {
+      case json_error_out_of_memory: .outOfMemory
+      case json_error_stack_overflow: .tooDeep
+      case json_error_invalid_utf8: .invalidUTF8
+      case json_error_premature_end_of_input: .endOfInput
+      case json_error_end_of_input_expected: .trailingText
+      case json_error_null_byte_in_key: .nulInName
+      case json_error_duplicate_key: .duplicateName
+      case json_error_numeric_overflow: .numericOverflow
+      default: .syntax
+      }
+    return JSONFailure(kind: kind, message: message, position: Int(error.position))
+  }
+}
+
+/// A copy of the text, for error messages.
+struct SourceText {
+  private let bytes: [UInt8]
+
+  init(_ bytes: Span<UInt8>) {
+    self.bytes = unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
+  }
+
+  /// Whether a byte is JSON white space.
+  static func isWhitespace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
+  }
+
+  /// The error for a failure, with its line and column.
+  func error(for failure: JSONFailure, at position: Int? = nil) -> JSONParseError {
+    let position = failure.kind == .tooDeep ? tooDeepPosition() : position ?? failure.position
+    let message =
+      switch failure.kind {
+      case .outOfMemory: "no memory left for this JSON text"
+      case .tooDeep: "arrays and objects nest deeper than \(JSONParser.maximumDepth)"
+      case .invalidUTF8: "text is not UTF-8: \(failure.message)"
+      case .endOfInput: "the text ends too early: \(failure.message)"
+      case .trailingText: "only one JSON value is allowed: \(failure.message)"
+      case .nulByte: "a NUL byte is not allowed in JSON text"
+      case .nulInName: "a member's name may not contain NUL"
+      case .duplicateName: "the same member comes twice: \(failure.message)"
+      case .numericOverflow: "the number is too large: \(failure.message)"
+      case .syntax: failure.message
+      }
+    let (line, column) = place(of: position)
+    return JSONParseError(message: message, line: line, column: column)
+  }
+
+  /// The same text with integers that do not fit 64 bits written as reals, which do.
+  ///
+  /// `nil` when there are none, so that a real out of range stays an error.
+  func wideningLongIntegers() -> WidenedText? {
+    var widened = WidenedText()
+    var index = 0
+    var copied = 0
+    var inString = false
+    while index < bytes.count {
+      let byte = bytes[index]
+      if inString {
+        if byte == UInt8(ascii: "\\") { index += 1 }
+        if byte == UInt8(ascii: "\"") { inString = false }
+        index += 1
+      } else if byte == UInt8(ascii: "\"") {
+        inString = true
+        index += 1
+      } else if byte == UInt8(ascii: "-") || Self.isDigit(byte) {
+        let end = endOfNumber(from: index)
+        if isLongInteger(from: index, to: end) {
+          widened.append(bytes[copied..<end])
+          widened.insertExponent()
+          copied = end
+        }
+        index = end
+      } else {
+        index += 1
+      }
+    }
+    guard !widened.bytes.isEmpty else { return nil }
+    widened.append(bytes[copied...])
+    return widened
+  }
+
+  private func endOfNumber(from start: Int) -> Int {
+    var index = start + 1
+    while index < bytes.count, Self.isDigit(bytes[index]) || "+-.eE".utf8.contains(bytes[index]) {
+      index += 1
+    }
+    return index
+  }
+
+  /// Whether the number is written as an integer and does not fit 64 bits.
+  private func isLongInteger(from start: Int, to end: Int) -> Bool {
+    guard end - start >= 19 else { return false }
+    let token = bytes[start..<end]
+    return token.dropFirst().allSatisfy(Self.isDigit)
+      && Int64(String(decoding: token, as: UTF8.self)) == nil
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
+
+  /// The number of bytes read when the nesting became too deep.
+  private func tooDeepPosition() -> Int {
+    var depth = 0
+    var inString = false
+    var index = 0
+    while index < bytes.count {
+      switch bytes[index] {
+      case UInt8(ascii: "\\") where inString: index += 1
+      case UInt8(ascii: "\""): inString.toggle()
+      case UInt8(ascii: "["), UInt8(ascii: "{"): if !inString { depth += 1 }
+      case UInt8(ascii: "]"), UInt8(ascii: "}"): if !inString { depth -= 1 }
+      default: break
+      }
+      index += 1
+      if depth > JSONParser.maximumDepth { break }
+    }
+    return index
+  }
+
+  private func place(of position: Int) -> (line: Int, column: Int) {
+    var line = 1
+    var column = 0
+    for index in 0..<min(position, bytes.count) {
+      if bytes[index] == 0x0A {
+        line += 1
+        column = 0
+      } else if bytes[index] & 0xC0 != 0x80 {
+        column += 1
+      }
+    }
+    return (line, max(column, 1))
+  }
+}
+
+/// A text with an exponent added to some of its integers, and a mapping to the original positions.
+struct WidenedText {
+  private(set) var bytes: [UInt8] = []
+  /// The positions of the added exponents in ``bytes``; ascending.
+  private var exponents: [Int] = []
+
+  mutating func append(_ source: ArraySlice<UInt8>) { bytes.append(contentsOf: source) }
+
+  mutating func insertExponent() {
+    exponents.append(bytes.count)
+    bytes.append(contentsOf: "e0".utf8)
+  }
+
+  /// The position in the original text of a position in this one.
+  func originalPosition(of position: Int) -> Int {
+    position - 2 * exponents.count { $0 < position }
+  }
 }

@@ -101,3 +101,66 @@ struct Reconnection: Sendable {
     return "\(tenths / 10).\(tenths % 10)"
   }
 }
+
+/// Detects another client with the same client id: the two keep disconnecting each other.
+///
+/// MQTT 3.1.1 has no reason code for this. Several short connections in a row, lost with nothing in
+/// flight, therefore count as such a conflict.
+struct ClientIDConflict: Hashable, Sendable {
+  /// The maximum duration of a short connection.
+  static let shortLife: Duration = .seconds(5)
+  static let period: Duration = .seconds(60)
+  static let losses = 3
+
+  /// When the last short-lived connections were lost, oldest first.
+  private var moments: [Moment] = []
+
+  /// Records a lost connection that had lived for `life`; returns whether a conflict is likely.
+  mutating func isLikely(
+    afterLife life: Duration,
+    wasIdle: Bool,
+    at now: Moment
+  ) -> Bool {
+    guard wasIdle, life < Self.shortLife else { return false }
+    moments.append(now)
+    moments.removeAll { $0.duration(to: now) > Self.period }
+    return moments.count >= Self.losses
+  }
+}
+
+/// How long to wait before the next attempt: doubling, jittered, reset by a stable connection.
+struct Backoff: Hashable, Sendable {
+  /// How long a connection must last for the next delay to start over.
+  static let stability: Duration = .seconds(10)
+  /// The delay after a refusal that needs a fix by the operator.
+  static let slow: Duration = .seconds(60)
+
+  private let range: ClosedRange<Duration>
+  /// The next delay, before jitter.
+  private var next: Duration
+
+  init(range: ClosedRange<Duration>) {
+    self.range = range
+    next = range.lowerBound
+  }
+
+  /// The next delay: between half and one and a half of the doubled value, so that many clients do
+  /// not reconnect at the same time.
+  ///
+  /// - Parameters:
+  ///   - jitter: A random number in 0 ..< 1.
+  ///   - isSlow: Whether the operator must fix the cause; the delay is then around a minute.
+  /// - Returns: How long to wait.
+  mutating func delay(jitter: Double, isSlow: Bool) -> Duration {
+    let factor = 0.5 + jitter
+    if isSlow { return max(Self.slow, range.upperBound) * factor }
+    let delay = next
+    next = min(next * 2, range.upperBound)
+    return delay * factor
+  }
+
+  /// Records how long the lost connection lasted.
+  mutating func lost(after life: Duration) {
+    if life >= Self.stability { next = range.lowerBound }
+  }
+}

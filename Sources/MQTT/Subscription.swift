@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CMosquitto
+import Devices
 
 /// A topic filter with its options.
 package struct Subscription: Hashable, Sendable {

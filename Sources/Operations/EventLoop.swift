@@ -4,6 +4,7 @@
 import CUV
 import Glibc
 package import LastOut
+import Synchronization
 
 /// An event loop over libuv: sockets, timers, signals, and wake-ups from other threads.
 ///
@@ -256,5 +257,139 @@ final class SignalWatch: LoopResource {
 
   func detach() {
     handler = nil
+  }
+}
+
+/// A handler for the end of each batch of events, such as one that sends packets; active until it
+/// is cancelled.
+package final class BatchEnd {
+  /// Returns whether work is left; `nil` once cancelled.
+  private var handler: (() -> Bool)?
+
+  init(_ handler: @escaping () -> Bool) {
+    self.handler = handler
+  }
+
+  /// Cancels and releases the handler.
+  package func cancel() { handler = nil }
+
+  var isCancelled: Bool { handler == nil }
+
+  func run() -> Bool { handler?() ?? false }
+}
+
+/// A failed system call, and the reason.
+package struct OperationsError: Error, Hashable, Sendable, CustomStringConvertible {
+  package let call: String
+  package let code: Int32
+  package let reason: String
+  package init(call: String, code: Int32, reason: String) {
+    self.call = call
+    self.code = code
+    self.reason = reason
+  }
+
+  /// Creates an error from an error number.
+  package init(call: String, code: Int32) {
+    self.init(call: call, code: code, reason: unsafe String(cString: strerror(code)))
+  }
+
+  /// Creates an error from a negative error number of libuv.
+  init(call: String, libuv code: Int32) {
+    self.init(call: call, code: -code, reason: unsafe String(cString: uv_strerror(code)))
+  }
+
+  package var description: String { "\(call): \(reason)" }
+}
+
+/// Wakes an event loop from another thread.
+///
+/// The descriptor stays open until the waker is released, so a wake-up after the end of the loop is
+/// harmless.
+package final class Waker: Sendable {
+  let descriptor: Int32
+  /// Whether a wake-up is sent that the loop has not handled.
+  private let isPending = Atomic<Bool>(false)
+
+  /// Creates a waker for a loop to watch.
+  package init() throws(OperationsError) {
+    descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+    guard descriptor >= 0 else { throw OperationsError(call: "eventfd", code: errno) }
+  }
+
+  deinit {
+    close(descriptor)
+  }
+
+  /// Wakes the loop; from any thread.
+  ///
+  /// Memory writes before it are visible to the loop's handler.
+  package func wake() {
+    guard !isPending.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    eventfd_write(descriptor, 1)
+  }
+
+  func acknowledge() {
+    var count: eventfd_t = 0
+    unsafe eventfd_read(descriptor, &count)
+    _ = isPending.exchange(false, ordering: .acquiringAndReleasing)
+  }
+}
+
+/// Decides when a loop rests before polling, so that each poll returns several events.
+///
+/// A broker on the same machine sends messages one by one, and a fast loop wakes up for each: the
+/// system calls for a message then cost more than the message. Network cards have the same problem
+/// and coalesce interrupts. While the last turns were short, and together took longer than the
+/// sleep between them, the loop waits a tenth of a millisecond before each poll. It does not wait
+/// after a longer sleep, after long turns, before a due timer, or while work waits for the next
+/// event, such as commands for room in the window.
+struct InterruptCoalescing: Hashable, Sendable {
+  /// How long one rest lasts; the kernel adds about as much.
+  static let rest = Duration.microseconds(60)
+  /// A sleep of this length ends the resting at once.
+  private static let longSleep = Duration.milliseconds(1)
+  /// The maximum average length of a turn.
+  private static let shortTurn = Duration.microseconds(100)
+  /// The number of turns in the average.
+  static let turns = 16
+
+  private var isDense = false
+  private var count = 0
+  private var asleep = Duration.zero
+  private var awake = Duration.zero
+  private var lookedAt = Moment.zero
+  private var slept = Duration.zero
+
+  /// Whether to rest before polling at `now`; `total` is the total time that the loop has slept,
+  /// `next` the deadline of the first timer, and `isHurried` whether work waits for the next event.
+  mutating func rests(
+    at now: Moment,
+    slept total: Duration,
+    before next: Moment?,
+    isHurried: Bool
+  ) -> Bool {
+    let sleep = total - slept
+    slept = total
+    guard sleep < Self.longSleep else {
+      begin(isDense: false)
+      return false
+    }
+    asleep += sleep
+    awake += lookedAt.duration(to: now) - sleep
+    count += 1
+    if count == Self.turns {
+      begin(isDense: asleep < awake && awake < Self.shortTurn * Self.turns)
+    }
+    guard isDense, !isHurried else { return false }
+    return next.map { $0 > now.advanced(by: Self.rest * 2) } ?? true
+  }
+
+  /// Records that the loop polls now.
+  mutating func looks(at now: Moment) { lookedAt = now }
+
+  private mutating func begin(isDense: Bool) {
+    self.isDense = isDense
+    (count, asleep, awake) = (0, .zero, .zero)
   }
 }

@@ -172,3 +172,172 @@ package struct PrivateBrokerError: Error, Hashable, Sendable, CustomStringConver
   package let description: String
   init(_ description: String) { self.description = description }
 }
+
+/// Small text files.
+package enum TextFile {
+  package static func write(_ text: String, to path: String) throws {
+    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw PrivateBrokerError("\(path) cannot be written: \(errno)") }
+    defer { close(descriptor) }
+    let bytes = Array(text.utf8)
+    guard unsafe Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
+      throw PrivateBrokerError("\(path) cannot be written: \(errno)")
+    }
+  }
+
+  /// The whole text; `nil` if there is no such file.
+  package static func read(_ path: String) -> String? {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let count = unsafe Glibc.read(descriptor, &part, part.count)
+      guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+      bytes += part[..<count]
+    }
+  }
+}
+
+/// Folders in the system's temporary directory.
+package enum TemporaryFolder {
+  package static func make(_ name: String) throws -> String {
+    let root = Environment["TMPDIR"] ?? "/tmp"
+    var template = Array("\(root)/\(name)-XXXXXX".utf8CString)
+    guard unsafe mkdtemp(&template) != nil else {
+      throw PrivateBrokerError("no folder in \(root): \(errno)")
+    }
+    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// Removes a folder and all that is below it.
+  package static func remove(_ path: String) {
+    if let directory = unsafe opendir(path) {
+      while let entry = unsafe readdir(directory) {
+        let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+          unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
+            unsafe String(cString: $0)
+          }
+        }
+        guard name != ".", name != ".." else { continue }
+        if unsafe unlink("\(path)/\(name)") != 0, errno == EISDIR { remove("\(path)/\(name)") }
+      }
+      unsafe closedir(directory)
+    }
+    unsafe rmdir(path)
+  }
+}
+
+/// TCP ports on 127.0.0.1.
+///
+/// The kernel chooses every port at the moment it is bound, so no port is free in between. A server
+/// of another process gets its port by ``PortReservation``.
+package enum LoopbackPort {
+  /// A socket that listens on `port`, which the caller closes; with 0 the kernel chooses the port.
+  package static func listener(
+    on port: Int = 0,
+    backlog: Int32 = 64
+  ) throws -> (descriptor: Int32, port: Int) {
+    let bound = try bind(port)
+    guard listen(bound.descriptor, backlog) == 0 else {
+      let code = errno
+      close(bound.descriptor)
+      throw PrivateBrokerError("listen: \(code)")
+    }
+    return bound
+  }
+
+  /// A socket that is bound to `port` and shares it with servers that set `SO_REUSEADDR`; with 0
+  /// the kernel chooses the port.
+  static func bind(_ port: Int) throws -> (descriptor: Int32, port: Int) {
+    guard let descriptor = socket() else { throw PrivateBrokerError("socket: \(errno)") }
+    var on: Int32 = 1
+    unsafe setsockopt(
+      descriptor,
+      SOL_SOCKET,
+      SO_REUSEADDR,
+      &on,
+      socklen_t(MemoryLayout<Int32>.size)
+    )
+    var address = address(port: port)
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    guard unsafe withSocketAddress(&address, { unsafe Glibc.bind(descriptor, $0, size) }) == 0,
+      unsafe withSocketAddress(&address, { unsafe getsockname(descriptor, $0, &size) }) == 0
+    else {
+      let code = errno
+      close(descriptor)
+      throw PrivateBrokerError("bind 127.0.0.1:\(port): \(code)")
+    }
+    return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
+  }
+
+  /// Starts to connect the non-blocking `descriptor` to `port`.
+  package static func begin(_ descriptor: Int32, to port: Int) {
+    var address = address(port: port)
+    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    _ = unsafe withSocketAddress(&address) { unsafe connect(descriptor, $0, size) }
+  }
+
+  /// Whether a server on `port` accepts connections.
+  package static func accepts(_ port: Int) -> Bool {
+    guard let descriptor = connected(to: port) else { return false }
+    close(descriptor)
+    return true
+  }
+
+  /// A socket connected to `port`, which the caller closes; `nil` if nobody listens.
+  package static func connected(to port: Int) -> Int32? {
+    guard let descriptor = socket() else { return nil }
+    var address = address(port: port)
+    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    if unsafe withSocketAddress(&address, { unsafe connect(descriptor, $0, size) }) == 0 {
+      return descriptor
+    }
+    close(descriptor)
+    return nil
+  }
+
+  private static func socket() -> Int32? {
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    let descriptor = Glibc.socket(AF_INET, type, 0)
+    return descriptor >= 0 ? descriptor : nil
+  }
+
+  private static func address(port: Int) -> sockaddr_in {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = UInt16(truncatingIfNeeded: port).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    return address
+  }
+
+  private static func withSocketAddress<Result>(
+    _ address: inout sockaddr_in,
+    _ body: (UnsafeMutablePointer<sockaddr>) -> Result
+  ) -> Result {
+    unsafe withUnsafeMutablePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe body($0) }
+    }
+  }
+}
+
+/// A port on 127.0.0.1 for a server of another process, which listens there now or later, and again
+/// after a restart.
+///
+/// A bound socket that does not listen holds the port. A server that sets `SO_REUSEADDR`, as
+/// mosquitto and the gateway do, may listen on it too; while none does, connections are refused.
+/// The kernel gives the port to no one who binds port 0.
+package final class PortReservation {
+  package let port: Int
+  private let descriptor: Int32
+
+  /// Reserves `preferred` if no server listens there, otherwise a port that the kernel chooses.
+  package init(preferring preferred: Int = 0) throws {
+    (descriptor, port) = try (try? LoopbackPort.bind(preferred)) ?? LoopbackPort.bind(0)
+  }
+
+  deinit {
+    close(descriptor)
+  }
+}

@@ -189,3 +189,160 @@ extension NumberRule {
     return (number * 1e6).rounded() / 1e6
   }
 }
+
+/// A part of a number's range, as people write it: `50%`, or `+10%` for a step.
+///
+/// Where people read a number in `%`, a percentage is that number.
+package struct Percentage: Hashable, Sendable {
+  package let number: Double
+  /// Whether it was written with a sign.
+  package let isSigned: Bool
+
+  /// Reads a text; `nil` for anything that is no number before a percent sign.
+  package init?(_ text: some StringProtocol) {
+    let word = text.trimmed
+    guard word.last == "%", let number = NumberText.parse(word.dropLast().trimmed) else {
+      return nil
+    }
+    self.number = number
+    isSigned = word.first == "-" || word.first == "+"
+  }
+}
+
+extension NumberRule {
+  private static let percent = "%"
+
+  /// The number that stands at `percentage` of the range, not yet checked.
+  ///
+  /// - Throws: For a percentage with a sign, one beyond the range, or a number without a range.
+  package func number(
+    at percentage: Percentage,
+    wholeOnly: Bool
+  ) throws(ValidationError) -> Double {
+    let text = "\(NumberText.shortest(percentage.number))%"
+    guard !percentage.isSigned else {
+      let step = (percentage.number < 0 ? "" : "+") + text
+      throw .unsupported(
+        "\(step) is a step: use step (settle step KEY \(step)), or write \(step.dropFirst())"
+      )
+    }
+    guard shownUnit != Self.percent else {
+      return try self.number(fromShown: percentage.number, wholeOnly: wholeOnly)
+    }
+    let range = try rangeOfPercentages()
+    guard (0...100).contains(percentage.number) else {
+      throw .outOfRange(found: text, allowed: "0% to 100%")
+    }
+    let number = range.lowerBound + (range.upperBound - range.lowerBound) * percentage.number / 100
+    return rounded(number, wholeOnly: wholeOnly)
+  }
+
+  /// The amount that a step by `percent` of the range adds: whole steps, and at least one.
+  ///
+  /// - Throws: For a number without a range.
+  package func amount(ofPercent percent: Double, wholeOnly: Bool) throws(ValidationError) -> Double
+  {
+    let amount: Double
+    if shownUnit == Self.percent, let slope = display.map(\.scale.slope) ?? 1 {
+      amount = percent * slope
+    } else {
+      let range = try rangeOfPercentages()
+      amount = (range.upperBound - range.lowerBound) * percent / 100
+    }
+    guard let grid = step ?? (wholeOnly ? 1 : nil), grid > 0, amount != 0 else {
+      return rounded(amount, wholeOnly: wholeOnly)
+    }
+    let count = max(1, (amount.magnitude / grid).rounded(.toNearestOrAwayFromZero))
+    return rounded(amount < 0 ? -count * grid : count * grid, wholeOnly: wholeOnly)
+  }
+
+  private func rangeOfPercentages() throws(ValidationError) -> ClosedRange<Double> {
+    guard let range else {
+      throw .unsupported("a percentage is of a range, and the property has none; give a number")
+    }
+    return range
+  }
+}
+
+/// A conversion of a property's numbers: to those of the device, or to those that people read.
+package enum Scale: Hashable, Sendable {
+  /// Maps one interval to another linearly and rounds to `decimals`; either may be reversed.
+  case linear(from: Interval, to: Interval, decimals: Int)
+  /// Kelvin to whole mired, and mired to whole kelvin.
+  case mired
+
+  /// Two different bounds, in either order.
+  package struct Interval: Hashable, Sendable {
+    package let first: Double
+    package let last: Double
+
+    package init(_ first: Double, _ last: Double) {
+      self.first = first
+      self.last = last
+    }
+  }
+
+  /// The converted number before rounding.
+  package func exact(_ number: Double) -> Double {
+    switch self {
+    case .linear(let from, let to, _):
+      to.first + (number - from.first) * (to.last - to.first) / (from.last - from.first)
+    case .mired: number == 0 ? .greatestFiniteMagnitude : 1_000_000 / number
+    }
+  }
+
+  /// The converted number.
+  package func converted(_ number: Double) -> Double {
+    rounded(exact(number), decimals: decimals)
+  }
+
+  /// How much a number changes where the converted one changes by 1; `nil` if that differs.
+  package var slope: Double? {
+    switch self {
+    case .linear(let from, let to, _): (from.last - from.first) / (to.last - to.first)
+    case .mired: nil
+    }
+  }
+
+  /// The number that is converted to `result`, before rounding; `nil` if there is none.
+  package func inverse(_ result: Double) -> Double? {
+    switch self {
+    case .linear(let from, let to, _):
+      from.first + (result - to.first) * (from.last - from.first) / (to.last - to.first)
+    case .mired: result > 0 ? 1_000_000 / result : nil
+    }
+  }
+
+  /// The number for a converted one, rounded to the resolution of that.
+  package func number(for result: Double) -> Double? {
+    guard let number = inverse(result) else { return nil }
+    guard let slope else { return number.rounded() }
+    var places = 0
+    var unit = 1.0
+    while unit > slope.magnitude * resolution, places < 9 {
+      unit /= 10
+      places += 1
+    }
+    return rounded(number, decimals: places)
+  }
+
+  /// The smallest difference between two converted numbers.
+  package var resolution: Double {
+    var unit = 1.0
+    for _ in 0..<decimals { unit /= 10 }
+    return unit
+  }
+
+  private var decimals: Int {
+    switch self {
+    case .linear(_, _, let decimals): decimals
+    case .mired: 0
+    }
+  }
+
+  private func rounded(_ number: Double, decimals: Int) -> Double {
+    var power = 1.0
+    for _ in 0..<decimals { power *= 10 }
+    return (number * power).rounded(.toNearestOrAwayFromZero) / power
+  }
+}

@@ -67,3 +67,109 @@ package enum Suggestion {
     meant.map { #"; did you mean "\#(Excerpt.of($0))"?"# } ?? ""
   }
 }
+
+/// Measures how many mistakes lie between one word and others: insertions, deletions, replacements
+/// and adjacent swaps (the Damerau-Levenshtein distance).
+///
+/// Case and the difference between `-` and `_` are ignored. A distance beyond the limit is not
+/// measured to its end: words of too different lengths are not compared, what both words begin and
+/// end with is left out, only a band around the table's diagonal is computed, and a row without a
+/// cell within the limit ends it.
+struct EditDistance {
+  /// The longest word that is compared, in bytes.
+  static let longestWord = 80
+
+  /// The cells that were computed, over all words.
+  private(set) var cells = 0
+  private let word: [UInt8]
+  /// Three rows of the table: the newest, the one before it, and the one before that.
+  private var row: [Int]
+  private var previous: [Int]
+  private var older: [Int]
+
+  /// Measures from `word`, which has at most ``longestWord`` bytes.
+  init(from word: String) {
+    self.word = word.utf8.map(Self.normalized)
+    precondition(self.word.count <= Self.longestWord, "Longer words are not compared.")
+    row = Array(repeating: 0, count: Self.longestWord + 1)
+    previous = row
+    older = row
+  }
+
+  /// The bytes of the word.
+  var count: Int { word.count }
+
+  /// How many bytes the word and `other` begin with together.
+  func commonPrefix(with other: String) -> Int {
+    let bytes = other.utf8.span
+    let count = min(word.count, bytes.count)
+    var position = 0
+    while position < count, word[position] == Self.normalized(bytes[position]) { position += 1 }
+    return position
+  }
+
+  /// The distance to `other`, which begins with the same `prefix` bytes; `nil` beyond `limit`.
+  mutating func distance(to other: String, sharing prefix: Int, limit: Int) -> Int? {
+    let bytes = other.utf8.span
+    guard bytes.count <= Self.longestWord, abs(word.count - bytes.count) <= limit else {
+      return nil
+    }
+    var left = word.count
+    var right = bytes.count
+    while left > prefix, right > prefix, word[left - 1] == Self.normalized(bytes[right - 1]) {
+      left -= 1
+      right -= 1
+    }
+    return distance(
+      of: left - prefix,
+      to: bytes.extracting(prefix..<right),
+      after: prefix,
+      limit: limit
+    )
+  }
+
+  /// The distance between `count` bytes of the word after `prefix` and `other`.
+  private mutating func distance(
+    of count: Int,
+    to other: Span<UInt8>,
+    after prefix: Int,
+    limit: Int
+  ) -> Int? {
+    let beyond = limit + 1
+    for column in 0...min(other.count, limit) { row[column] = column }
+    for line in 1..<(count + 1) {
+      swap(&older, &previous)
+      swap(&previous, &row)
+      let band = max(1, line - limit)...max(1, min(other.count, line + limit))
+      // Beside the band every cell is beyond the limit.
+      row[band.lowerBound - 1] = band.lowerBound == 1 ? line : beyond
+      if line + limit <= other.count { previous[line + limit] = beyond }
+      var least = row[band.lowerBound - 1]
+      let letter = word[prefix + line - 1]
+      for column in band where column <= other.count {
+        let found = Self.normalized(other[column - 1])
+        var cost = min(row[column - 1], previous[column]) + 1
+        cost = min(cost, previous[column - 1] + (letter == found ? 0 : 1))
+        if line > 1, column > 1, letter == Self.normalized(other[column - 2]),
+          word[prefix + line - 2] == found
+        {
+          cost = min(cost, older[column - 2] + 1)
+        }
+        row[column] = cost
+        least = min(least, cost)
+      }
+      cells += band.count
+      if least > limit { return nil }
+    }
+    let distance = row[other.count]
+    return distance <= limit ? distance : nil
+  }
+
+  private static func normalized(_ byte: UInt8) -> UInt8 {
+    switch byte {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte | 0x20
+    case UInt8(ascii: "-"): UInt8(ascii: "_")
+    default: byte
+    }
+  }
+}

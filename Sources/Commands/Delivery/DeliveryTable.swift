@@ -3,7 +3,7 @@
 
 import Devices
 import JSON
-import LastOut
+package import LastOut
 import Values
 
 /// The deliveries of all keys, with what they share: publishes, deadlines, and whether a device
@@ -139,5 +139,89 @@ struct DeliveryTable {
     guard deliveries[key].reception == .unreadable else { return "" }
     let excerpt = unreadable[key].map { ": \($0.excerpt)" } ?? ""
     return "; the last report cannot be read\(excerpt)"
+  }
+}
+
+/// The reports that could not be read: how many each key had, and what the newest says.
+///
+/// Only keys that had one take memory, and at most ``limit`` keys do; those of others are counted
+/// together.
+package struct UnreadableReports: Sendable {
+  /// The reports of one key.
+  package struct Record: Hashable, Sendable {
+    package fileprivate(set) var count: UInt64
+    /// The newest, shortened and without control characters.
+    package fileprivate(set) var excerpt: String
+  }
+
+  static let limit = 4096
+
+  /// How many there were of all keys.
+  package private(set) var total: UInt64 = 0
+  private var records: [KeyIndex: Record] = [:]
+
+  /// The keys that had any, in order.
+  package var keys: [KeyIndex] { records.keys.sorted { $0.rawValue < $1.rawValue } }
+
+  package subscript(key: KeyIndex) -> Record? { records[key] }
+
+  /// Records a report; returns whether it is the first of its key, where the key has a record.
+  mutating func record(_ report: JSONValue, of key: KeyIndex) -> Bool {
+    total += 1
+    let known = records[key]
+    guard known != nil || records.count < Self.limit else { return false }
+    records[key] = Record(count: (known?.count ?? 0) + 1, excerpt: Excerpt.of(report))
+    return known == nil
+  }
+
+  /// Removes the record of a key.
+  mutating func remove(_ key: KeyIndex) {
+    if !records.isEmpty { records[key] = nil }
+  }
+}
+
+/// The publishes that await the broker's acknowledgement, by token.
+///
+/// One publish may carry the commands of several keys. A place in the table is reused with another
+/// generation, so that a late answer to an earlier publish is recognised.
+struct PublishTable {
+  private struct Publish {
+    var generation: UInt32 = 0
+    /// Empty while the place is free.
+    var keys: [KeyIndex] = []
+  }
+
+  private var publishes: [Publish] = []
+  private var free: [Int] = []
+  private let firstGeneration: UInt32
+
+  /// - Parameter firstGeneration: What the generations of each place count from.
+  init(firstGeneration: UInt32 = 0) { self.firstGeneration = firstGeneration }
+
+  /// Records a publish and returns its token.
+  mutating func insert(_ keys: [KeyIndex]) -> UInt64 {
+    let place: Int
+    if let reused = free.popLast() {
+      place = reused
+    } else {
+      place = publishes.count
+      publishes.append(Publish(generation: firstGeneration))
+    }
+    publishes[place].generation &+= 1
+    publishes[place].keys = keys
+    return UInt64(publishes[place].generation) << 32 | UInt64(place)
+  }
+
+  /// Removes the publish with this token and returns its keys; none for a token that was removed.
+  mutating func remove(_ token: UInt64) -> [KeyIndex] {
+    let place = Int(token & 0xFFFF_FFFF)
+    guard place < publishes.count, publishes[place].generation == UInt32(token >> 32) else {
+      return []
+    }
+    let keys = publishes[place].keys
+    guard !keys.isEmpty else { return [] }
+    publishes[place].keys = []
+    free.append(place)
+    return keys
   }
 }

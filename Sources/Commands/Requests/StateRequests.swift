@@ -1,7 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import LastOut
+import Devices
+import JSON
+package import LastOut
 
 /// Which properties the gateway wants to know the state of, and which device is asked next.
 ///
@@ -189,5 +191,167 @@ struct StateRequests {
   /// The lane of a request that is presumed to get no answer, once.
   mutating func popPresumed(at now: Moment) -> Int? {
     flights.popFirst(at: now).map { Int(lanesOfFlights[Int($0.rawValue)]) }
+  }
+}
+
+/// A message that asks a device for its state.
+package struct StateRequestMessage: Hashable, Sendable {
+  package let device: Int
+  package let topic: String
+  package private(set) var payload: [UInt8]
+  /// The keys whose state it asks for.
+  package private(set) var keys: [KeyIndex] = []
+
+  /// Composes the next message for a device; `nil` when nothing of it is wanted.
+  ///
+  /// It asks for the first property that is wanted, and for all others whose requests fit into the
+  /// same message: equal ones, and JSON objects for the same topic.
+  init?(ofDevice device: Int, _ requests: borrowing StateRequests, in registry: Registry) {
+    var lead: StateRequest?
+    var members: [JSONValue.Member]?
+    var keys: [KeyIndex] = []
+    for raw in registry.indices(ofDevice: device) {
+      let key = KeyIndex(raw)
+      let left = requests.wanted(key)
+      guard left > 0, let next = registry[key].property.request(left: left) else { continue }
+      guard let lead else {
+        lead = next
+        members = next.members
+        keys.append(key)
+        continue
+      }
+      guard next.topic == lead.topic else { continue }
+      if let known = members, let more = next.members {
+        guard let union = Self.union(known, more) else { continue }
+        members = union
+      } else if next != lead {
+        continue
+      }
+      keys.append(key)
+    }
+    guard let lead else { return nil }
+    self.device = device
+    self.keys = keys
+    topic = lead.topic
+    payload = members.map { JSONWriter.bytes(.object($0)) } ?? lead.payload
+  }
+
+  /// The members of both; `nil` where they contradict each other.
+  private static func union(
+    _ left: [JSONValue.Member],
+    _ right: [JSONValue.Member]
+  ) -> [JSONValue.Member]? {
+    var all = left
+    for member in right {
+      guard let known = left.first(where: { $0.name == member.name }) else {
+        all.append(member)
+        continue
+      }
+      guard known.value == member.value else { return nil }
+    }
+    return all
+  }
+}
+
+extension Property {
+  /// The request to send next when the last `left` ones remain.
+  fileprivate func request(left: Int) -> StateRequest? {
+    let requests = states.compactMap(\.get)
+    return left <= requests.count ? requests[requests.count - left] : requests.last
+  }
+}
+
+/// Requests for the states of devices: they have a lane when no command waits for it.
+extension SendQueue {
+  /// Asks for the state of a key; `isNeeded` states that a step waits for it.
+  mutating func wantState(of key: KeyIndex, isNeeded: Bool = false) {
+    guard isConnected, facts[key].canAsk else { return }
+    requests.want(key, requests: Int(facts[key].requestCount))
+    let device = facts[key].device
+    guard isNeeded || canAnswer(device) else { return }
+    requests.enqueue(device, lane: lanes.lane(ofDevice: device), isNeeded: isNeeded)
+  }
+
+  /// Whether a device is there to answer; one that is away or asleep is asked when it is back.
+  private func canAnswer(_ device: Int) -> Bool {
+    isDeviceOnline(device) && !registry.sleeps(device)
+  }
+
+  /// Asks for every state, because the connection is new; for none, because it ended.
+  mutating func renewRequests(at now: Moment) {
+    guard isConnected else {
+      for lane in requests.disconnected() { lanes.endRequest(in: lane) }
+      return
+    }
+    requests.connected(at: now)
+    for key in facts.keys where facts[key].canAsk { wantState(of: key) }
+  }
+
+  /// Asks a device that came back for what it was not asked for; one that went away is not asked.
+  ///
+  /// `isAwake` states that a sleeping device has reported itself.
+  mutating func wantStates(ofDevice device: Int, isAwake: Bool = false) {
+    if isAwake || canAnswer(device) {
+      guard isConnected, isDeviceOnline(device), hasWanted(device) else { return }
+      requests.enqueue(device, lane: lanes.lane(ofDevice: device), isNeeded: isAwake)
+    } else if !requests.isNeeded(device) {
+      requests.dequeue(device)
+    }
+  }
+
+  /// A device reported the state of a key.
+  mutating func stateKnown(of key: KeyIndex) {
+    guard facts[key].canAsk, !requests.isIdle || requests.wanted(key) > 0 else { return }
+    requests.know(key)
+    if !hasWanted(facts[key].device) { requests.dequeue(facts[key].device) }
+    if let lane = requests.end(facts[key].device) { lanes.endRequest(in: lane) }
+  }
+
+  /// The next request that may be sent now; `nil` when there is none.
+  mutating func nextRequest(at now: Moment) -> StateRequestMessage? {
+    guard isConnected else { return nil }
+    while let device = requests.next(at: now, where: { lanes.mayRequest(in: $0, at: now) }) {
+      let isNeeded = requests.isNeeded(device)
+      requests.dequeue(device)
+      guard isNeeded || canAnswer(device),
+        let message = StateRequestMessage(ofDevice: device, requests, in: registry)
+      else { continue }
+      for key in message.keys { requests.sent(key) }
+      let lane = lanes.lane(ofDevice: device)
+      if let patience = lanes.request(in: lane, at: now) {
+        let end = now.advanced(by: patience)
+        if let before = requests.begin(device, lane: lane, until: end) {
+          lanes.endRequest(in: before)
+        }
+      }
+      if hasWanted(device) { requests.enqueue(device, lane: lane, isNeeded: isNeeded) }
+      return message
+    }
+    return nil
+  }
+
+  private func hasWanted(_ device: Int) -> Bool {
+    registry.indices(ofDevice: device).contains { requests.wanted(KeyIndex($0)) > 0 }
+  }
+
+  /// When a request can be sent, or stops taking up room; `nil` when none waits for time.
+  func nextRequestDeadline(after now: Moment) -> Moment? {
+    guard isConnected, !requests.isIdle else { return nil }
+    var earliest = requests.nextPresumption
+    for lane in requests.lanes {
+      guard let begin = requests.earliest(in: lane, after: now),
+        let token = lanes.nextRequestToken(in: lane, after: now)
+      else { continue }
+      let moment = max(begin, token)
+      if moment > now { earliest = Moment.earlier(earliest, moment) }
+    }
+    return earliest
+  }
+
+  /// Frees the room of requests that are presumed to get no answer.
+  @inline(__always)
+  mutating func endPresumedRequests(at now: Moment) {
+    guard !requests.isIdle else { return }
+    while let lane = requests.popPresumed(at: now) { lanes.endRequest(in: lane) }
   }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JSON
+import LastOut
 import Values
 
 /// A value that has settled, and is sent or about to be.
@@ -37,5 +38,75 @@ struct Command {
       longest = max(longest, member.value.double ?? 0)
     }
     return .milliseconds(Int64(min(longest, 86_400) * 1000))
+  }
+}
+
+/// Momentary commands behind the first one of their key, in the order in which they were accepted.
+///
+/// A value replaces the one before it, so the send queue holds one command of a key. Presses of a
+/// button do not replace each other: the others wait here, and the next one moves up when the first
+/// has left.
+struct WaitingActions {
+  /// How many actions of one key may wait, the first one included.
+  static let limit = 32
+
+  /// No entry is empty.
+  private var actions: [KeyIndex: [Command]] = [:]
+
+  @inline(__always)
+  var isEmpty: Bool { actions.isEmpty }
+
+  /// The keys that have several actions, and how many of them wait behind the first.
+  var counts: [(key: KeyIndex, count: Int)] { actions.map { ($0.key, $0.value.count) } }
+
+  /// How many actions wait behind the first one of `key`.
+  func count(behind key: KeyIndex) -> Int { actions.isEmpty ? 0 : actions[key]?.count ?? 0 }
+
+  mutating func append(_ command: Command, for key: KeyIndex) {
+    actions[key, default: []].append(command)
+  }
+
+  /// Removes and returns the oldest action of `key`.
+  mutating func popFirst(of key: KeyIndex) -> Command? {
+    guard let first = actions[key]?.removeFirst() else { return nil }
+    if actions[key]?.isEmpty == true { actions[key] = nil }
+    return first
+  }
+}
+
+/// A command that was handed to MQTT.
+struct InFlightCommand {
+  enum Stage {
+    /// The broker has not acknowledged it.
+    case sending
+    /// The broker has acknowledged it; the device has not shown the value.
+    case sent
+  }
+
+  let command: Command
+  /// The number of the message, which a device's reply repeats.
+  let message: Int64
+  /// How much longer a confirmation may take, by the slowest command of the message.
+  let transitionTime: Duration
+  /// How long after its last progress the device is at rest; `nil` for a key that does not travel.
+  let restTime: Duration?
+  var stage = Stage.sending
+  /// The device shows the value already, while the stage is still `sending`.
+  var isShown = false
+  /// The device has accepted the value already, while the stage is still `sending`.
+  var isAccepted = false
+  /// Whether it is not sent again for want of a confirmation: a command that was to leave after it
+  /// has left.
+  var isOvertaken = false
+  /// Why the device refused the value, while the stage is still `sending`.
+  var refusal: String?
+  /// Whether it ended while the stage was `sending`: nothing of it is emitted any more.
+  var isEnded = false
+
+  init(_ command: Command, message: Int64, transitionTime: Duration, restTime: Duration?) {
+    self.command = command
+    self.message = message
+    self.transitionTime = transitionTime
+    self.restTime = restTime
   }
 }

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+package import Devices
 internal import Values
 
 /// Reads `groups:` at the top level of device files, once all devices are known.
@@ -252,5 +252,108 @@ extension DeviceDecoder {
       problems.add(pair.value.position, "\(what): \(property.id): \(error)")
       return nil
     }
+  }
+}
+
+/// What a device was read from: its entry in a file, and the item of a template.
+struct DeviceEntry {
+  let pair: YAMLNode.Pair
+  var item: String?
+
+  /// The device as it would be with another `topic`; `nil` after a mistake, which goes to the
+  /// decoder's problems.
+  func device(withTopic topic: YAMLNode, _ decoder: DeviceDecoder) -> Device? {
+    var pairs = pair.value.pairs ?? []
+    pairs.removeAll { $0.key == "topic" }
+    pairs.append(.init(key: "topic", keyPosition: topic.position, value: topic))
+    let node = YAMLNode(.mapping(pairs), at: pair.value.position)
+    var decoder = decoder
+    let device = decoder.device(
+      .init(key: pair.key, keyPosition: pair.keyPosition, value: node),
+      count: 1
+    )
+    guard let item else { return device }
+    return device.map { TemplateDevices(DeviceTemplate($0)).device(item: item).device }
+  }
+}
+
+/// Devices that appear with their first message on a topic: `from:` in a device file.
+package struct DeviceSource: Hashable, Sendable {
+  /// A topic filter with `+` for what differs from device to device.
+  package let filter: String
+  package let template: DeviceTemplate
+
+  /// The bytes before the first wildcard and after the last.
+  private let ends: [[UInt8]]
+
+  package init(filter: String, template: DeviceTemplate) {
+    self.filter = filter
+    self.template = template
+    let parts = filter.utf8.split(separator: UInt8(ascii: "+"), omittingEmptySubsequences: false)
+    ends = [parts.first, parts.last].map { Array($0 ?? "".utf8[...]) }
+  }
+
+  /// Whether the filter may match a topic, from its first and last bytes.
+  package func mayMatch(_ topic: Span<UInt8>) -> Bool {
+    guard topic.count >= ends[0].count + ends[1].count else { return false }
+    for place in ends[0].indices where topic[place] != ends[0][place] { return false }
+    let start = topic.count - ends[1].count
+    for place in ends[1].indices where topic[start + place] != ends[1][place] { return false }
+    return true
+  }
+
+  /// What fills the placeholders of the device that a topic names; `nil` for a foreign topic.
+  package func fillings(from topic: String) -> [Int: DeviceTemplate.Filling]? {
+    guard let captures = Topic.captures(filter: filter, name: topic) else { return nil }
+    return [Int: DeviceTemplate.Filling](
+      uniqueKeysWithValues: captures.enumerated().map { ($0 + 1, DeviceTemplate.Filling($1)) }
+    )
+  }
+
+  /// Why no device can have the identifier that `fillings` make; `nil` if one can.
+  package func problem(with fillings: [Int: DeviceTemplate.Filling]) -> String? {
+    if fillings.values.contains(where: \.text.isEmpty) { return "a level of the topic is empty" }
+    return Identifiers.problem(inDevice: template.id(fillings))?.message
+  }
+}
+
+/// Reads `device:`, who made a device and by which identifiers others announce it.
+enum DetailsReader {
+  static func details(_ section: Section) -> DeviceDetails? {
+    guard let fields = section.nested("device", .details) else { return nil }
+    var details = DeviceDetails()
+    details.manufacturer = fields.text("manufacturer")
+    details.model = fields.text("model")
+    details.url = url(fields)
+    details.identifiers = fields.words("identifiers")?.map(\.text) ?? []
+    return details
+  }
+
+  private static func url(_ fields: Section) -> String? {
+    let expected = "an address such as http://192.168.1.5 or https://example.org/lamp"
+    guard let node = fields["url"], let text = fields.text("url", expected: expected) else {
+      return nil
+    }
+    guard WebAddress.isValid(text) else {
+      return fields.reject(
+        node,
+        "url",
+        expected: expected,
+        suggestion: !text.has("://") && WebAddress.isValid("http://\(text)")
+          ? "http://\(text)" : nil
+      )
+    }
+    return text
+  }
+}
+
+/// The rules for addresses that people open in a browser.
+package enum WebAddress {
+  /// Whether `text` is an `http` or `https` address with a host, as Home Assistant requires.
+  package static func isValid(_ text: String) -> Bool {
+    let schemes = ["http://", "https://"]
+    guard let scheme = schemes.first(where: { text.hasPrefix($0) }) else { return false }
+    let host = text.dropFirst(scheme.count).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    return !host.isEmpty && !text.unicodeScalars.contains { $0.value <= 0x20 || $0.value == 0x7F }
   }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
+package import JSON
 package import Routing
 
 /// The gateway's settings, complete and checked.
@@ -94,4 +95,110 @@ package struct JournalConfiguration: Hashable, Sendable {
   /// The longest time between a change and its commit.
   package var commit: Duration = .milliseconds(100)
   package init(path: String) { self.path = path }
+}
+
+/// How to connect to an MQTT broker.
+package struct BrokerConfiguration: Hashable, Sendable {
+  package enum Endpoint: Hashable, Sendable {
+    case tcp(host: String, port: Int)
+    case tls(host: String, port: Int)
+    case unix(path: String)
+  }
+  package var endpoint: Endpoint = .tcp(host: "127.0.0.1", port: 1883)
+  /// Further brokers, tried in turn after the first.
+  package var alternatives: [Endpoint] = []
+  package var username: String?
+  /// From a file, the environment or a credential of the service manager.
+  package var password: String?
+  /// Whether to use MQTT 5; otherwise 3.1.1.
+  package var usesMQTT5 = true
+  /// Whether a broker that does not speak MQTT 5 is used with 3.1.1: the settings state no
+  /// protocol.
+  package var allowsOlderVersion = true
+  /// `nil` for one that is derived from host name and base topic.
+  package var clientID: String?
+  package var keepalive: Duration = .seconds(30)
+  /// The path of a PEM file with certificate authorities; `nil` for the system's.
+  package var ca: String?
+  /// The path of the client certificate.
+  package var certificate: String?
+  /// The path of the client certificate's private key.
+  package var key: String?
+  /// Whether a password may travel unencrypted to a public host.
+  package var allowPlaintext = false
+  package init() {}
+
+  package var endpoints: [Endpoint] { [endpoint] + alternatives }
+
+  /// The addresses in the words of the settings.
+  var urls: String { endpoints.map(\.description).joined(separator: ", ") }
+
+  /// Takes the addresses in their order; without any, those so far stay.
+  mutating func use(_ endpoints: [Endpoint]) {
+    guard let first = endpoints.first else { return }
+    endpoint = first
+    alternatives = Array(endpoints.dropFirst())
+  }
+
+  /// Whether a connection may use TLS.
+  var usesTLS: Bool {
+    endpoints.contains { endpoint in
+      if case .tls = endpoint { true } else { false }
+    }
+  }
+}
+
+/// The HTTP server's addresses and access rules.
+package struct HTTPConfiguration: Hashable, Sendable {
+  package enum Address: Hashable, Sendable {
+    case tcp(host: String, port: Int)
+    case unix(path: String)
+  }
+
+  /// `HOST:PORT` or `unix:PATH`.
+  package var listen: [String]
+  package var tokenFile: String?
+  /// From the token file, the environment or a credential of the service manager.
+  package var token: String?
+  /// Further host names that clients may use for this gateway, such as a proxy's.
+  package var hosts: [String] = []
+
+  package init(listen: [String], tokenFile: String? = nil) {
+    self.listen = listen
+    self.tokenFile = tokenFile
+  }
+
+  /// The parsed addresses of ``listen``; the reader rejects invalid ones.
+  package var addresses: [Address] { listen.compactMap { ListenAddress.read($0) } }
+}
+
+/// A topic whose events become changes.
+package struct InputConfiguration: Hashable, Sendable {
+  package enum Operation: Hashable, Sendable {
+    case set(JSONValue)
+    case step(Double)
+    case toggle
+  }
+  package struct Change: Hashable, Sendable {
+    /// `device/property`.
+    package var key: String
+    package var operation: Operation
+    package init(key: String, operation: Operation) {
+      self.key = key
+      self.operation = operation
+    }
+  }
+  /// The topic filter to subscribe to.
+  package var topic: String
+  /// Where the event is in the payload.
+  package var value: JSONPointer
+  /// The source of its changes in their events; `nil` for `input:` and the topic.
+  package var source: String?
+  /// Changes by the event's text.
+  package var map: [String: Change]
+  package init(topic: String, value: JSONPointer, map: [String: Change]) {
+    self.topic = topic
+    self.value = value
+    self.map = map
+  }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import Values
 
 /// One connection to the gateway's control socket; blocks, and belongs to one thread.
 ///
@@ -185,5 +186,183 @@ package struct ControlClient: ~Copyable {
 
   static func failure(_ call: String, _ path: String) -> ClientError {
     .system(call: call, path: path, reason: unsafe String(cString: strerror(errno)))
+  }
+}
+
+/// A point in time on the monotonic clock.
+package struct Deadline: Sendable {
+  /// The duration from its creation.
+  package let duration: Duration
+  private let nanoseconds: Int64
+
+  package init(after duration: Duration) {
+    self.duration = duration
+    let (seconds, attoseconds) = duration.components
+    nanoseconds = Self.now + seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+  }
+
+  /// The remaining time for `poll`, rounded up to milliseconds; 0 once it has passed.
+  package var remainingMilliseconds: Int32 {
+    let left = nanoseconds - Self.now
+    return left <= 0 ? 0 : Int32(clamping: (left + 999_999) / 1_000_000)
+  }
+
+  private static var now: Int64 {
+    var time = timespec()
+    guard unsafe clock_gettime(CLOCK_MONOTONIC, &time) == 0 else {
+      preconditionFailure("The monotonic clock cannot be read.")
+    }
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+}
+
+/// Finds the group that owns a socket, for the message when permission is denied.
+package enum SocketOwner {
+  /// The name, or else the number, of the group that owns the socket, or the folder that hides it.
+  package static func group(of path: String) -> String? {
+    var info = stat()
+    if unsafe stat(path, &info) != 0 {
+      let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+      guard unsafe stat(folder.joined(separator: "/"), &info) == 0 else { return nil }
+    }
+    return name(ofGroup: info.st_gid, in: groups()) ?? "\(info.st_gid)"
+  }
+
+  /// Finds a group in the text of `/etc/group`.
+  ///
+  /// The C library's own look-up needs shared libraries at run time, which a static program does
+  /// not have.
+  package static func name(ofGroup number: UInt32, in text: String) -> String? {
+    for line in text.split(separator: "\n") {
+      let fields = line.split(separator: ":", omittingEmptySubsequences: false)
+      if fields.count >= 3, UInt32(fields[2]) == number { return String(fields[0]) }
+    }
+    return nil
+  }
+
+  private static func groups() -> String {
+    let descriptor = unsafe open("/etc/group", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return "" }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 256 * 1024)
+    let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+      unsafe read(descriptor, buffer.baseAddress, buffer.count)
+    }
+    return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+  }
+}
+
+/// Why a request to the gateway failed, in words for a terminal.
+package enum ClientError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// None of the usual sockets exists.
+  case noSocket(lookedAt: [String])
+  /// The socket does not exist, or no gateway listens.
+  case notRunning(path: String)
+  /// The file mode denies access; `group` has access, if it is known.
+  case denied(path: String, group: String?)
+  case pathTooLong(String)
+  /// A system call failed for another reason.
+  case system(call: String, path: String, reason: String)
+  /// The gateway closed the connection.
+  case closed
+  /// No reply arrived in time.
+  case timedOut(after: Duration)
+  /// A received line is not a reply.
+  case unreadable(String)
+
+  package var description: String {
+    switch self {
+    case .noSocket(let paths):
+      #"no gateway is running: there is no \#(Self.list(paths)); start it with "settle run"; if its"#
+        + #" settings have "socket:", name that path with --socket or SETTLE_SOCKET"#
+    case .notRunning(let path): #"no gateway answers at \#(path); start it with "settle run""#
+    case .denied(let path, .some(let group)):
+      #"permission denied at \#(path); members of the group "\#(group)" may use it"#
+    case .denied(let path, .none): "permission denied at \(path)"
+    case .pathTooLong(let path):
+      "a socket's path has at most \(SocketPath.longest) bytes; found \(path.utf8.count)"
+    case .system(let call, let path, let reason): "\(call) \(path): \(reason)"
+    case .closed: "the gateway closed the connection"
+    case .timedOut(let duration): "no answer within \(DurationText.text(duration))"
+    case .unreadable(let line): #"not a reply: "\#(Excerpt.of(line))""#
+    }
+  }
+
+  /// `a, b or c`.
+  private static func list(_ paths: [String]) -> String {
+    guard let last = paths.last, paths.count > 1 else { return paths.joined() }
+    return paths.dropLast().joined(separator: ", ") + " or " + last
+  }
+}
+
+/// The path of the control socket.
+package enum SocketPath {
+  /// The longest path that the kernel accepts, in bytes.
+  package static let longest = 107
+
+  /// The system-wide path.
+  package static let system = "/run/settle/settle.sock"
+
+  /// What the help of an option says that names the socket.
+  package static let help =
+    "The gateway's control socket; default: SETTLE_SOCKET, then the first that exists of"
+    + " settle.sock in $XDG_RUNTIME_DIR, /run/user/UID and /run/settle."
+
+  /// The socket to connect to: `--socket`, then `SETTLE_SOCKET`, then the first that exists of the
+  /// user's and the system's.
+  package static func find(
+    named: String?,
+    environment: (String) -> String? = environment,
+    user: UInt32 = currentUser
+  ) throws(ClientError) -> String {
+    if let path = named ?? nonEmpty(environment("SETTLE_SOCKET")) { return path }
+    let candidates = usual(environment: environment, user: user)
+    // An unreadable folder hides the socket; connecting reports it.
+    guard let path = candidates.first(where: { unsafe access($0, F_OK) == 0 || errno == EACCES })
+    else {
+      throw .noSocket(lookedAt: candidates)
+    }
+    return path
+  }
+
+  /// The default paths, in order of preference.
+  ///
+  /// The user's folder comes from `XDG_RUNTIME_DIR`. Cron and services do not have that variable,
+  /// so its usual value is among the paths too.
+  package static func usual(
+    environment: (String) -> String? = environment,
+    user: UInt32 = currentUser
+  ) -> [String] {
+    let standard = folder(ofUser: user)
+    let named = nonEmpty(environment("XDG_RUNTIME_DIR")) ?? standard
+    let folders = named == standard ? [standard] : [named, standard]
+    return folders.map { "\($0)/settle.sock" } + [system]
+  }
+
+  /// Where a gateway creates its socket if nothing names one: in the user's folder for files of
+  /// running programs, or in the system's where the user has none.
+  package static func standard(
+    environment: (String) -> String? = environment,
+    user: UInt32 = currentUser
+  ) -> String {
+    if let folder = nonEmpty(environment("XDG_RUNTIME_DIR")) { return "\(folder)/settle.sock" }
+    let folder = folder(ofUser: user)
+    // Root's services belong to the system.
+    guard user != 0, unsafe access(folder, W_OK) == 0 else { return system }
+    return "\(folder)/settle.sock"
+  }
+
+  private static func folder(ofUser user: UInt32) -> String { "/run/user/\(user)" }
+
+  /// The user who runs this process.
+  package static var currentUser: UInt32 { getuid() }
+
+  /// The value of an environment variable.
+  package static func environment(_ name: String) -> String? {
+    unsafe getenv(name).map { unsafe String(cString: $0) }
+  }
+
+  private static func nonEmpty(_ text: String?) -> String? {
+    text.flatMap { $0.isEmpty ? nil : $0 }
   }
 }

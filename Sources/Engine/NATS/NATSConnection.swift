@@ -1,8 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import CNATS
+import Glibc
 import LastOut
 package import Operations
+import Synchronization
 
 /// A connection to servers of NATS, which connects again by itself.
 ///
@@ -163,4 +166,214 @@ package struct NATSProblem: Error, Hashable, Sendable, CustomStringConvertible {
   package let description: String
 
   init(_ description: String) { self.description = description }
+}
+
+/// libnats, which is loaded only where a cluster is configured.
+enum NATSLibrary {
+  /// Loads the library, once for the process.
+  static func load(_ file: String) throws(NATSProblem) {
+    var text = [CChar](repeating: 0, count: 512)
+    guard unsafe !settle_nats_load(file, &text, Int32(text.count)) else { return }
+    throw NATSProblem(
+      "cluster: needs libnats (Debian: apt install libnats3.4): \(String(terminated: text))"
+    )
+  }
+}
+
+/// The first connection, on a thread of its own: resolving names and connecting may block.
+enum NATSConnecting {
+  static func start(_ settings: NATSSettings, _ subjects: [String], _ inbox: NATSInbox) {
+    do throws(OperationsError) {
+      try WorkerThread { run(settings, subjects, inbox) }.detach()
+    } catch {
+      inbox.add(.failed("cannot start a thread for the connection"))
+    }
+  }
+
+  private static func run(_ settings: NATSSettings, _ subjects: [String], _ inbox: NATSInbox) {
+    var text = [CChar](repeating: 0, count: 512)
+    var handlers = unsafe inbox.handlers
+    let made = unsafe CStrings.with(settings) { pointer in
+      unsafe settle_nats_connect(pointer, &handlers, &text, Int32(text.count))
+    }
+    guard let pointer = unsafe made else {
+      inbox.releaseFromLibrary()
+      inbox.add(.failed(String(terminated: text)))
+      return
+    }
+    let handle = unsafe NATSHandle(pointer)
+    for subject in subjects { _ = handle.subscribe(to: subject) }
+    guard inbox.add(.opened(handle)) else {
+      handle.close()
+      inbox.releaseFromLibrary()
+      return
+    }
+    inbox.add(.connected)
+  }
+}
+
+/// Texts for C, valid as long as this object.
+@safe private final class CStrings {
+  private var copies: [UnsafeMutablePointer<CChar>] = unsafe []
+
+  deinit {
+    while let pointer = unsafe copies.popLast() { unsafe free(pointer) }
+  }
+
+  /// The text in C's form; null for none.
+  func copy(_ text: String?) -> UnsafePointer<CChar>? {
+    guard let text, let pointer = unsafe strdup(text) else { return nil }
+    unsafe copies.append(pointer)
+    return unsafe UnsafePointer(pointer)
+  }
+
+  static func with<Result>(
+    _ settings: NATSSettings,
+    _ body: (UnsafePointer<settle_nats_settings>) -> Result
+  ) -> Result {
+    let strings = CStrings()
+    var servers = unsafe settings.servers.map { unsafe strings.copy($0) }
+    return unsafe servers.withUnsafeMutableBufferPointer { buffer in
+      guard let first = buffer.baseAddress else {
+        preconditionFailure("A connection has a server.")
+      }
+      var raw = unsafe settle_nats_settings(
+        servers: first,
+        server_count: Int32(settings.servers.count),
+        name: strings.copy(settings.name),
+        user: strings.copy(settings.username),
+        password: strings.copy(settings.password),
+        credentials: strings.copy(settings.credentialsFile),
+        ca: strings.copy(settings.ca),
+        certificate: strings.copy(settings.certificate),
+        key: strings.copy(settings.key),
+        is_encrypted: settings.servers.contains { $0.hasPrefix("tls://") }
+      )
+      return withExtendedLifetime(strings) { unsafe body(&raw) }
+    }
+  }
+}
+
+extension String {
+  /// The text that C wrote into a buffer, up to its zero.
+  init(terminated buffer: [CChar]) {
+    self.init(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+}
+
+/// What threads of libnats have reported and the event loop has not handled.
+final class NATSInbox: Sendable {
+  enum Event: Sendable {
+    case opened(NATSHandle)
+    case failed(String)
+    case connected
+    case disconnected(String)
+    case message(NATSConnection.Message)
+  }
+
+  private struct State: Sendable {
+    var events: [Event] = []
+    var isClosed = false
+  }
+
+  private let state = Mutex(State())
+  private let waker: Waker
+
+  init(_ waker: Waker) { self.waker = waker }
+
+  /// Adds an event; `false` when nobody wants it any more.
+  @discardableResult
+  func add(_ event: Event) -> Bool {
+    let isOpen = state.withLock { state in
+      if !state.isClosed { state.events.append(event) }
+      return !state.isClosed
+    }
+    if isOpen { waker.wake() }
+    return isOpen
+  }
+
+  /// Removes and returns what has arrived, in order.
+  func dequeue() -> [Event] {
+    state.withLock { state in
+      var taken: [Event] = []
+      swap(&taken, &state.events)
+      return taken
+    }
+  }
+
+  /// Takes no more events, and returns those that were not handled.
+  func close() -> [Event] {
+    state.withLock { state in state.isClosed = true }
+    return dequeue()
+  }
+
+  /// The functions that libnats calls; they hold this inbox until ``releaseFromLibrary()``.
+  var handlers: settle_nats_handlers {
+    unsafe settle_nats_handlers(
+      owner: Unmanaged.passRetained(self).toOpaque(),
+      connected: { owner in unsafe NATSInbox.of(owner).add(.connected) },
+      disconnected: { owner, reason in
+        let text = unsafe String(cString: reason)
+        unsafe NATSInbox.of(owner).add(.disconnected(text))
+      },
+      message: { owner, subject, reply, status, last, data, size in
+        var message = NATSConnection.Message(
+          subject: unsafe String(cString: subject),
+          bytes: unsafe Array(UnsafeRawBufferPointer(start: data, count: Int(size)))
+        )
+        if let reply = unsafe reply { message.reply = unsafe String(cString: reply) }
+        if let status = unsafe status { message.status = unsafe String(cString: status) }
+        if let last = unsafe last { message.lastConsumer = unsafe UInt64(String(cString: last)) }
+        unsafe NATSInbox.of(owner).add(.message(message))
+      }
+    )
+  }
+
+  /// The connection is closed: libnats calls nothing any more.
+  func releaseFromLibrary() { unsafe Unmanaged.passUnretained(self).release() }
+
+  private static func of(_ owner: UnsafeMutableRawPointer) -> NATSInbox {
+    unsafe Unmanaged<NATSInbox>.fromOpaque(owner).takeUnretainedValue()
+  }
+}
+
+/// A connection of libnats.
+///
+/// `@unchecked`: any thread may use it, and it has one owner at a time.
+@safe struct NATSHandle: @unchecked Sendable {
+  private let pointer: OpaquePointer
+
+  init(_ pointer: OpaquePointer) { unsafe self.pointer = pointer }
+
+  func subscribe(to subject: String) -> Bool { unsafe settle_nats_subscribe(pointer, subject) }
+
+  func publish(
+    _ bytes: [UInt8],
+    to subject: String,
+    reply: String?,
+    condition: NATSConnection.Condition?
+  ) -> Bool {
+    unsafe settle_nats_publish(
+      pointer,
+      subject,
+      reply,
+      (condition?.lastSequence).map(String.init),
+      condition?.id,
+      bytes,
+      Int32(bytes.count)
+    )
+  }
+
+  /// The largest payload of a message, in bytes.
+  var largest: Int { unsafe Int(settle_nats_largest(pointer)) }
+
+  /// The server's address; empty without a connection.
+  var server: String {
+    var text = [CChar](repeating: 0, count: 256)
+    unsafe settle_nats_server(pointer, &text, Int32(text.count))
+    return String(terminated: text)
+  }
+
+  /// Closes and frees it; waits for handlers that run.
+  func close() { unsafe settle_nats_close(pointer) }
 }

@@ -1,7 +1,13 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Commands
+import Control
 import Engine
+import JSON
+import JSONParsing
+import LastOut
+import Operations
 
 /// What one member of a cluster says to another, in one message: requests, and replies to them.
 ///
@@ -99,5 +105,130 @@ struct PeerBroadcast {
     var writer = PeerMessage.beginning(from: sender)
     writer.bytes.append(kind.rawValue)
     return writer
+  }
+}
+
+/// Sends messages to other members: what is said in one batch of events goes in one message.
+final class PeerLink {
+  private let member: String
+  private let engine: ClusterEngine
+  private var outgoing: [String: (writer: ByteWriter, requests: [UInt64])] = [:]
+  /// Requests in a message that nobody has received.
+  var onUndelivered: ((_ requests: [UInt64]) -> Void)?
+
+  init(member: String, engine: ClusterEngine) {
+    self.member = member
+    self.engine = engine
+  }
+
+  func append(_ entry: PeerMessage.Entry, to other: String) {
+    let size = entry.line.count + 32
+    if let (writer, _) = outgoing[other], writer.bytes.count + size > engine.largestMessage {
+      send(to: other)
+    }
+    var (writer, requests) =
+      outgoing.removeValue(forKey: other)
+      ?? (PeerMessage.beginning(from: member), [])
+    PeerMessage.append(entry, to: &writer)
+    if entry.kind == .request { requests.append(entry.number) }
+    outgoing[other] = (writer, requests)
+  }
+
+  /// Sends what was appended.
+  func flush() { for other in outgoing.keys.sorted() { send(to: other) } }
+
+  private func send(to other: String) {
+    guard let (writer, requests) = outgoing.removeValue(forKey: other) else { return }
+    engine.send(writer.bytes, to: other) { [weak self] delivery in
+      guard !requests.isEmpty else { return }
+      switch delivery {
+      case .notReceived: self?.onUndelivered?(requests)
+      case .received, .unknown: break  // An answer comes, or the member's end.
+      }
+    }
+  }
+}
+
+/// Events of the other members, for those who watch here; and those of this member, for those who
+/// watch there.
+final class PeerEvents {
+  /// How often a member that wants events says so, and how long that counts.
+  private static let renewal = Duration.seconds(3)
+  private static let validity = Duration.seconds(10)
+  private static let size = 256 * 1024
+
+  private let member: String
+  private let engine: ClusterEngine
+  /// Until when each other member wants events.
+  private var wanted: [String: Moment] = [:]
+  /// Whether someone watches here.
+  private(set) var wantsEvents = false
+  private var saidAt: Moment?
+  private var outgoing: ByteWriter?
+  private var count = 0
+  /// An event of another member.
+  var onEvent: ((EventObject) -> Void)?
+  /// Whether other members want this one's events has changed.
+  var onWanted: (() -> Void)?
+
+  init(_ context: GatewayContext, member: String, engine: ClusterEngine) {
+    self.member = member
+    self.engine = engine
+  }
+
+  /// Whether another member wants every event.
+  var areWanted: Bool { !wanted.isEmpty }
+
+  /// Someone watches here, or nobody does.
+  func setWanted(_ isWanted: Bool) {
+    wantsEvents = isWanted
+    if !isWanted { saidAt = nil }
+  }
+
+  /// Another member wants events.
+  func areWanted(by other: String, at now: Moment) {
+    let wereWanted = areWanted
+    wanted[other] = now.advanced(by: Self.validity)
+    if !wereWanted { onWanted?() }
+  }
+
+  /// An event of this member.
+  func append(_ event: EventObject) {
+    guard areWanted else { return }
+    if let outgoing, outgoing.bytes.count > Self.size { send() }
+    var writer = outgoing ?? PeerBroadcast.beginning(.events, from: member)
+    writer.append(event.bytes)
+    outgoing = writer
+  }
+
+  private func send() {
+    if let outgoing { engine.broadcast(outgoing.bytes) }
+    outgoing = nil
+  }
+
+  func receive(_ content: inout ByteReader) {
+    guard wantsEvents else { return }
+    while let line = content.bytes() {
+      guard let json = try? JSONParser.parse(line.span), let event = EventObject(json) else {
+        return
+      }
+      onEvent?(event)
+    }
+  }
+
+  var nextDeadline: Moment? {
+    let renewal = wantsEvents ? saidAt.map { $0.advanced(by: Self.renewal) } ?? .zero : nil
+    return Moment.earlier(renewal, wanted.values.min())
+  }
+
+  func flush(at now: Moment) {
+    send()
+    if wantsEvents, saidAt.map({ $0.advanced(by: Self.renewal) <= now }) ?? true {
+      saidAt = now
+      engine.broadcast(PeerBroadcast.beginning(.wantsEvents, from: member).bytes)
+    }
+    guard wanted.contains(where: { $0.value <= now }) else { return }
+    wanted = wanted.filter { $0.value > now }
+    if wanted.isEmpty { onWanted?() }
   }
 }

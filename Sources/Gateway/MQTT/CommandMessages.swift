@@ -209,3 +209,151 @@ enum StepPayload {
     )
   }
 }
+
+/// Translates what devices report: their states, their availability, and replies to commands.
+struct DeviceReports {
+  let context: GatewayContext
+
+  /// Receives a message on one of the state topics of a property.
+  func receiveState(
+    of key: KeyIndex,
+    source: Int,
+    _ document: JSONValue,
+    at now: Moment
+  ) {
+    let state = context.registry[key].states[source]
+    if let reply = state.reply { return receiveReply(reply, document, of: key, at: now) }
+    switch state.reading(of: document) {
+    case .value(let wire):
+      if state.acknowledges { return context.core.acknowledged(key, wire, at: now) }
+      context.core.reported(key, wire, source: source, at: now)
+    case .unreadable:
+      if state.acknowledges { return }
+      context.core.reportedUnreadable(key, document, source: source, at: now)
+    case .nothing: break
+    }
+  }
+
+  /// Receives a message on one of the availability topics of a device.
+  ///
+  /// - Returns: Whether the device came online or went offline.
+  func receiveAvailability(
+    of device: Int,
+    source: Int,
+    _ document: JSONValue,
+    at now: Moment
+  ) -> Bool {
+    let availability = context.registry.availability(ofDevice: device)[source]
+    guard let isOnline = availability.isOnline(in: document) else { return false }
+    return context.core.availability(
+      ofDevice: device,
+      source: source,
+      isOnline: isOnline,
+      at: now
+    )
+  }
+
+  /// Receives a live message on the topic on which a sleeping device reports itself.
+  func receiveAwake(of device: Int, _ document: JSONValue, at now: Moment) {
+    guard let awake = context.registry.awake(ofDevice: device), awake.isAwake(in: document) else {
+      return
+    }
+    context.awakeSince[device] = now
+    context.core.awoke(device: device, at: now)
+  }
+
+  private func receiveReply(
+    _ reply: ReplySource,
+    _ document: JSONValue,
+    of key: KeyIndex,
+    at now: Moment
+  ) {
+    guard case .integer(let message)? = reply.id.value(in: document) else { return }
+    let problem = reply.error?.value(in: document).map { Excerpt.of(StatePayload.word($0)) }
+    context.core.replied(key, to: message, problem: problem, at: now)
+  }
+}
+
+/// Reads the payload of a `…/set` topic: a bare value, JSON, or an envelope with the value, an id
+/// and a source.
+enum SetPayload {
+  struct Envelope {
+    let id: JSONValue?
+    let source: String?
+    let content: JSONValue
+
+    /// The value inside; throws for members that an envelope does not have.
+    func value() throws(ValidationError) -> JSONValue {
+      guard case .object(let members) = content, let value = content["value"] else {
+        return content
+      }
+      for member in members where !["value", "id", "source"].contains(member.name) {
+        throw .wrongType(
+          found: "member '\(Excerpt.of(member.name))' beside 'value'",
+          expected: "id or source",
+          suggestion: nil
+        )
+      }
+      return value
+    }
+  }
+
+  /// The envelope, if the payload is one.
+  static func envelope(_ payload: Span<UInt8>) -> Envelope? {
+    guard first(of: payload) == UInt8(ascii: "{") else { return nil }
+    guard let document = try? JSONParser.parse(payload),
+      document["value"] != nil
+    else { return nil }
+    return Envelope(id: document["id"], source: document["source"]?.string, content: document)
+  }
+
+  /// Reads a payload that is no envelope.
+  static func value(
+    _ payload: Span<UInt8>,
+    of key: KeyIndex,
+    in registry: Registry
+  ) throws(ValidationError) -> Value {
+    switch first(of: payload) {
+    case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""):
+      return try registry.value(from: try document(payload), of: key)
+    case nil:
+      throw .wrongType(found: "an empty payload", expected: "a value", suggestion: nil)
+    default:
+      return try registry.value(fromPayload: payload, of: key)
+    }
+  }
+
+  /// The members of a device-level set.
+  static func members(_ payload: Span<UInt8>) throws(ValidationError) -> [JSONValue.Member] {
+    guard case .object(let members) = try document(payload) else {
+      throw .wrongType(
+        found: "'\(Excerpt.of(Text.of(payload)))'",
+        expected: "a JSON object of properties",
+        suggestion: nil
+      )
+    }
+    return members
+  }
+
+  private static func document(_ payload: Span<UInt8>) throws(ValidationError) -> JSONValue {
+    do throws(JSONParseError) {
+      return try JSONParser.parse(payload)
+    } catch {
+      throw .wrongType(
+        found: "'\(Excerpt.of(Text.of(payload)))'",
+        expected: "JSON (\(error.message), column \(error.column))",
+        suggestion: nil
+      )
+    }
+  }
+
+  private static func first(of payload: Span<UInt8>) -> UInt8? {
+    for position in payload.indices {
+      switch payload[position] {
+      case 0x20, 0x09, 0x0A, 0x0D: continue
+      default: return payload[position]
+      }
+    }
+    return nil
+  }
+}

@@ -5,11 +5,14 @@ import Commands
 package import Configuration
 package import Control
 import Devices
+import Dispatch
 import GatewayCore
 internal import JSON
 import LastOut
 import MQTT
 import Operations
+import Synchronization
+import Values
 
 /// Other devices and policies while the gateway runs: what is pending stays.
 ///
@@ -279,4 +282,164 @@ final class GatewayReload {
 package struct ReloadRefusal: Error {
   package var error: ErrorReply
   package var problems: [ConfigurationProblem] = []
+}
+
+/// The host's part of a reload, in steps of bounded size.
+///
+/// First a new topic map is built beside the one in use. Then the core continues with the new
+/// definitions while subscriptions follow. At last the memory of the old map is freed.
+final class ReloadProgress {
+  enum Phase {
+    /// The new topic map is being built; nothing has changed yet.
+    case mapping
+    /// The core prepares the new definitions.
+    case preparing
+    /// The new definitions count; subscriptions follow.
+    case subscribing
+    /// The reload has finished; memory is being freed.
+    case freeing
+  }
+
+  /// How many topics, subscriptions or requests one step handles at most.
+  static let limit = 1000
+
+  let prepared: PreparedReload
+  var phase = Phase.mapping
+  /// The new map until the definitions are replaced, then the old one.
+  var topics: TopicMap
+  /// Keeps the old definitions until everything else has finished with them.
+  let old: Registry
+  var added: ArraySlice<Subscription>
+  var removed: ArraySlice<String>
+  /// Keys whose states the gateway asks for.
+  var requests: ArraySlice<KeyIndex>
+  /// Whether the core has finished.
+  var isCoreDone = false
+  /// When it began.
+  let startedAt: Moment
+  /// Whether messages wait for devices that it has added.
+  var hasMessages = false
+
+  init(_ prepared: PreparedReload, replacing old: Registry, at now: Moment = .zero) {
+    startedAt = now
+    self.prepared = prepared
+    self.old = old
+    topics = TopicMap(
+      configuration: prepared.configuration,
+      subscriptions: prepared.subscriptions
+    )
+    added = prepared.added[...]
+    removed = prepared.removed[...]
+    requests = prepared.requests[...]
+  }
+
+  /// Builds some of the new map; `true` once it is complete.
+  func buildMap() -> Bool { topics.add(Self.limit / 4, of: prepared.registry) }
+
+  /// Whether nothing is left to subscribe to, to give up or to ask for.
+  var isSubscribed: Bool { added.isEmpty && removed.isEmpty && requests.isEmpty }
+
+  /// The connection was made or ended: all states of the topics in use are requested on each
+  /// connection.
+  func connectionChanged() { if phase == .subscribing { requests = [] } }
+
+  /// Frees some of the old map; `true` once nothing is left.
+  func free() -> Bool { topics.free(Self.limit * 10) }
+}
+
+extension ArraySlice {
+  /// Removes and returns the first elements, `limit` of them at most.
+  mutating func popFirst(_ limit: Int) -> ArraySlice {
+    let first = prefix(limit)
+    self = dropFirst(limit)
+    return first
+  }
+}
+
+/// Reads the configuration again on another thread, so that the event loop continues meanwhile.
+///
+/// One reload at a time: a request that arrives during one gets the result of the next, since the
+/// files may have changed after the first began.
+final class Reloader {
+  typealias Outcome = Result<PreparedReload, ConfigurationFailure>
+  typealias Completion = (Result<ReloadReport, ReloadRefusal>) -> Void
+
+  /// What the other thread leaves for the loop.
+  private final class Mailbox: Sendable {
+    let outcome = Mutex<Outcome?>(nil)
+  }
+
+  typealias Reading = @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
+
+  /// Reads the files; `nil` where there are none.
+  var read: Reading?
+  private let mailbox = Mailbox()
+  private var waker: Waker?
+  /// Reads, compares and frees, one after the other.
+  private let queue = DispatchQueue(label: "reload", qos: .utility)
+  private(set) var isBusy = false
+  private let base: () -> PreparedReload.Base
+  /// Who waits for the reload in progress, and for the one after it.
+  private var waiting: [Completion] = []
+  private var waitingForNext: [Completion] = []
+
+  /// - Parameters:
+  ///   - loop: Where outcomes are reported.
+  ///   - base: What is in use when a reading begins.
+  ///   - apply: Receives the outcome of a reading; ``finish(_:)`` ends the reload.
+  /// - Throws: When the loop cannot be woken from another thread.
+  init(
+    _ loop: EventLoop,
+    continuing base: @escaping () -> PreparedReload.Base,
+    applying apply: @escaping (Outcome) -> Void
+  ) throws(OperationsError) {
+    self.base = base
+    let mailbox = mailbox
+    waker = try loop.makeWaker(named: "reload") {
+      if let outcome = mailbox.outcome.withLock({ $0.take() }) { apply(outcome) }
+    }
+  }
+
+  /// Reads; `done` is called on the loop with the result, in the order of asking.
+  func reload(_ done: @escaping Completion) {
+    waitingForNext.append(done)
+    if !isBusy { start() }
+  }
+
+  private func start() {
+    guard let read else { preconditionFailure("Nothing is read where there are no files.") }
+    swap(&waiting, &waitingForNext)
+    prepare { base in read().map { PreparedReload($0, continuing: base) } }
+  }
+
+  /// Adds devices that messages named, and reads nothing.
+  ///
+  /// Call it while no reload is in progress.
+  func add(_ arrivals: [DeviceArrivals.Arrival]) {
+    prepare { base in .success(PreparedReload(adding: arrivals, to: base)) }
+  }
+
+  private func prepare(_ job: @escaping @Sendable (PreparedReload.Base) -> Outcome) {
+    isBusy = true
+    let (mailbox, waker, base) = (mailbox, waker, base())
+    queue.async {
+      let outcome = job(base)
+      mailbox.outcome.withLock { $0 = outcome }
+      waker?.wake()
+    }
+  }
+
+  /// Frees the definitions from before a reload, so that the event loop does not.
+  func free(_ old: Registry) {
+    queue.async { withExtendedLifetime(old) {} }
+  }
+
+  /// Ends the reload in progress; the next one begins if somebody asked for it.
+  func finish(_ result: Result<ReloadReport, ReloadRefusal>) {
+    var done: [Completion] = []
+    swap(&done, &waiting)
+    for body in done { body(result) }
+    isBusy = false
+    if !waitingForNext.isEmpty { start() }
+  }
 }

@@ -226,3 +226,157 @@ struct EngineWork<Value: Sendable>: Sendable {
       && outcomes.isEmpty
   }
 }
+
+/// Values that a flush has claimed and not started, at most one of each key.
+///
+/// A sparse set: adding and removing take constant time and hash nothing. Places of keys that are
+/// not claimed are stale, so that nothing is cleared.
+@usableFromInline
+@frozen
+struct Claims<Value> {
+  @usableFromInline typealias Run = LastOutCore<Value>.Run
+
+  /// Where the claim of each key is in ``runs``, if it is there.
+  @usableFromInline var places = KeyArray<Int32>()
+  /// In the order of claiming; `nil` where one was removed.
+  @usableFromInline var runs: [Run?] = []
+  @usableFromInline var count = 0
+
+  @inlinable
+  init() {}
+
+  @inlinable var isEmpty: Bool { count == 0 }
+
+  /// The claimed values, in the order of claiming.
+  var all: [Run] { runs.compactMap { $0 } }
+
+  @inlinable
+  mutating func add(_ run: Run) {
+    if runs.count > 2 * count + 64 { compact() }
+    places.extend(toInclude: run.key, with: 0)
+    places[run.key] = Int32(runs.count)
+    runs.append(run)
+    count += 1
+  }
+
+  /// The claimed value of `key`.
+  @inlinable subscript(key: KeyIndex) -> Value? { place(of: key).flatMap { runs[$0]?.value } }
+
+  @inlinable
+  mutating func remove(_ key: KeyIndex) -> Run? {
+    guard let place = place(of: key) else { return nil }
+    let run = runs[place].take()
+    count -= 1
+    if count == 0 { runs.removeAll(keepingCapacity: true) }
+    return run
+  }
+
+  /// The keys of the claimed values.
+  @inlinable var keys: [KeyIndex] { runs.compactMap { $0?.key } }
+
+  /// Drops the places of removed claims, where flushes overlap for so long that some are always
+  /// left.
+  @usableFromInline
+  mutating func compact() {
+    runs = runs.filter { $0 != nil }
+    for (place, run) in runs.enumerated() { if let run { places[run.key] = Int32(place) } }
+  }
+
+  @inlinable
+  func place(of key: KeyIndex) -> Int? {
+    guard Int(key.rawValue) < places.count else { return nil }
+    let place = Int(places[key])
+    return place < runs.count && runs[place]?.key == key ? place : nil
+  }
+}
+
+extension Claims: Sendable where Value: Sendable {}
+
+/// The numbers of an engine's keys; those of idle keys are reclaimed.
+///
+/// Strings are stored in a ``KeyTable``, which looks up a known name without allocating.
+@usableFromInline
+@frozen
+struct KeyNames<Key: Hashable & Sendable>: ~Copyable {
+  @usableFromInline var texts = KeyTable(capacity: 4)
+  @usableFromInline var numbers: [Key: KeyIndex] = [:]
+  /// The keys by number, if they are not strings; `nil` for a free number.
+  @usableFromInline var keys: [Key?] = []
+  @usableFromInline var free: [KeyIndex] = []
+  /// The next number to check for reclaiming.
+  @usableFromInline var hand = 0
+
+  /// The maximum number of known keys that are not in use.
+  static var allowance: Int { 4096 }
+
+  @inlinable init() {}
+
+  @inlinable static var areTexts: Bool { Key.self == String.self }
+
+  /// The number of known keys.
+  @inlinable var count: Int { Self.areTexts ? texts.count : numbers.count }
+
+  @inlinable
+  mutating func intern(_ key: Key) -> KeyIndex {
+    if let text = key as? String { return texts.intern(text) }
+    return numbers[key] ?? add(key)
+  }
+
+  @inlinable
+  func find(_ key: Key) -> KeyIndex? {
+    if let text = key as? String { return texts.find(text) }
+    return numbers[key]
+  }
+
+  @inlinable
+  func key(of index: KeyIndex) -> Key {
+    if Self.areTexts, let key = texts.name(of: index) as? Key { return key }
+    guard let key = keys[Int(index.rawValue)] else {
+      preconditionFailure("Key \(index.rawValue) is not known.")
+    }
+    return key
+  }
+
+  @usableFromInline
+  mutating func add(_ key: Key) -> KeyIndex {
+    let index = free.popLast() ?? KeyIndex(Int32(keys.count))
+    if Int(index.rawValue) < keys.count {
+      keys[Int(index.rawValue)] = key
+    } else {
+      keys.append(key)
+    }
+    numbers[key] = index
+    return index
+  }
+
+  // MARK: Reclaiming numbers
+
+  /// Whether more keys are known than the allowance.
+  @inlinable var isCrowded: Bool { count > Self.crowd }
+
+  @usableFromInline static var crowd: Int { allowance }
+
+  /// Reclaims up to four numbers that `isIdle`; called for each key added while ``isCrowded``.
+  @usableFromInline
+  mutating func reclaim(where isIdle: (KeyIndex) -> Bool) {
+    let size = Self.areTexts ? texts.capacity : keys.count
+    for _ in 0..<min(4, size) {
+      hand = hand + 1 < size ? hand + 1 : 0
+      let index = KeyIndex(Int32(hand))
+      guard isKnown(index), isIdle(index) else { continue }
+      remove(index)
+    }
+  }
+
+  private func isKnown(_ index: KeyIndex) -> Bool {
+    Self.areTexts ? texts.isUsed(index) : keys[Int(index.rawValue)] != nil
+  }
+
+  private mutating func remove(_ index: KeyIndex) {
+    if Self.areTexts { return texts.remove(index) }
+    guard let key = keys[Int(index.rawValue)] else { return }
+    keys[Int(index.rawValue)] = nil
+    numbers[key] = nil
+    free.append(index)
+  }
+}

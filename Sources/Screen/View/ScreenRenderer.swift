@@ -284,3 +284,148 @@ extension ScreenRenderer {
     hints.reduce(-2) { $0 + CellWidth.of($1.0) + 1 + CellWidth.of($1.1) + 2 }
   }
 }
+
+/// The width of characters in terminal cells.
+enum CellWidth {
+  /// Scalars of two cells: East Asian wide and full-width forms, and emoji.
+  private static let wide: [ClosedRange<UInt32>] = [
+    0x1100...0x115F, 0x231A...0x231B, 0x23E9...0x23EC, 0x2E80...0x303E, 0x3041...0x33FF,
+    0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3,
+    0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F,
+    0x1F680...0x1F6FF, 0x1F900...0x1F9FF, 0x20000...0x3FFFD,
+  ]
+
+  /// The width of one character: 0, 1 or 2.
+  static func of(_ character: Character) -> Int {
+    guard let scalar = character.unicodeScalars.first else { return 0 }
+    if scalar.value < 0x300 { return 1 }
+    switch scalar.properties.generalCategory {
+    case .nonspacingMark, .enclosingMark, .format: return 0
+    default: return wide.contains { $0.contains(scalar.value) } ? 2 : 1
+    }
+  }
+
+  static func of(_ text: String) -> Int { text.reduce(0) { $0 + of($1) } }
+
+  /// The escape sequence for a character that controls the terminal; `nil` for any other.
+  static func escape(_ scalar: Unicode.Scalar) -> String? { Excerpt.escape(scalar) }
+}
+
+/// The help text, in lines of at most forty columns.
+struct KeyHelp {
+  /// The number of lines, which does not depend on the glyphs.
+  static let count = KeyHelp(.unicode).lines.count
+  /// The width of the left column, in cells.
+  static let keyWidth = 12
+
+  let lines: [(keys: String, meaning: String)]
+
+  init(_ glyphs: Glyphs) {
+    lines = [
+      ("\(glyphs.vertical)  j k", "choose a property"),
+      ("\(glyphs.horizontal)  - +", "a step less, a step more"),
+      ("[ ]", "ten steps; Shift too"),
+      ("0-9 Enter", "type a number, set it"),
+      ("Space", "switch, next word, do it"),
+      ("f  F", "send now: this, all"),
+      ("c", "cancel pending"),
+      ("!", "stop: sent at once"),
+      ("/  Esc", "filter, show all"),
+      ("i", "all about it; whole errors"),
+      ("q  Ctrl-C", "quit; changes go on"),
+      ("", ""),
+      (String(repeating: glyphs.blocks[7], count: 3) + " 0.2s", "sent when empty"),
+      ("\(glyphs.tick) sent", "acknowledged"),
+      ("\(glyphs.doubleTick) confirm", "the device reports it"),
+      ("47 \(glyphs.arrow) 1", "changes, and commands"),
+    ]
+  }
+}
+
+/// The symbols that a terminal can show.
+package struct Glyphs: Hashable, Sendable {
+  /// The eight fill levels of a bar's cell, in ascending order.
+  let blocks: [String]
+  let selected: String
+  let tick: String
+  let doubleTick: String
+  let cross: String
+  let arrow: String
+  let equal: String
+  let dash: String
+  let tilde: String
+  let dot: String
+  let ellipsis: String
+  let rule: String
+  let track: String
+  let knob: String
+  let ghost: String
+  let online: String
+  let offline: String
+  let horizontal: String
+  let vertical: String
+  /// Whether the terminal shows characters beyond ASCII.
+  let isUnicode: Bool
+
+  /// For terminals whose locale is UTF-8.
+  package static let unicode = Glyphs(
+    blocks: ["▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"],
+    selected: "▌",
+    tick: "✓",
+    doubleTick: "✓✓",
+    cross: "✗",
+    arrow: "→",
+    equal: "=",
+    dash: "–",
+    tilde: "~",
+    dot: "·",
+    ellipsis: "…",
+    rule: "─",
+    track: "─",
+    knob: "●",
+    ghost: "○",
+    online: "●",
+    offline: "○",
+    horizontal: "←→",
+    vertical: "↑↓",
+    isUnicode: true
+  )
+
+  /// For all other terminals.
+  package static let ascii = Glyphs(
+    blocks: ["#", "#", "#", "#", "#", "#", "#", "#"],
+    selected: ">",
+    tick: "ok",
+    doubleTick: "OK",
+    cross: "x",
+    arrow: "->",
+    equal: "=",
+    dash: "-",
+    tilde: "~",
+    dot: "-",
+    ellipsis: "~",
+    rule: "-",
+    track: "-",
+    knob: "O",
+    ghost: "o",
+    online: "*",
+    offline: "o",
+    horizontal: "+-",
+    vertical: "Up Down",
+    isUnicode: false
+  )
+
+  /// Escapes control characters and replaces those that the terminal cannot show.
+  func shown(_ text: String) -> String {
+    if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return text }
+    return text.unicodeScalars.reduce(into: "") { result, scalar in
+      if let escape = CellWidth.escape(scalar) {
+        result += escape
+      } else if isUnicode || scalar.isASCII {
+        result.unicodeScalars.append(scalar)
+      } else {
+        result += "?"
+      }
+    }
+  }
+}

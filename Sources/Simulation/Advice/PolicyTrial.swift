@@ -4,7 +4,7 @@
 import Commands
 package import Devices
 internal import JSON
-import LastOut
+package import LastOut
 import Values
 
 /// The lanes in which a trial paces commands.
@@ -162,5 +162,139 @@ struct PolicyTrial: ~Copyable {
       if gestures.isLast(change) { outcome.finalWaits.append(wait) }
     }
     open.removeAll { $0 <= position }
+  }
+}
+
+/// The devices of a recording for a trial: their values are positions in the recording.
+struct TrialRegistry {
+  let registry: Registry
+  /// The index of each key of the recording.
+  let indices: [KeyIndex]
+
+  init(_ recording: Recording, _ lanes: TrialLanes, policy: Policy, for key: Int) {
+    var devices: [Device] = []
+    var places: [Int] = []
+    for (number, entry) in recording.keys.enumerated() {
+      if entry.device == devices.count {
+        devices.append(Device(id: "d\(entry.device)", name: "", properties: []))
+      }
+      devices[entry.device].lane = lanes.lane(of: entry) ?? devices[entry.device].lane
+      places.append(devices[entry.device].properties.count)
+      var property = Self.property(number, entry, number == key ? policy : entry.policy)
+      property.urgent = recording.urgentPositions(of: number).map { .number(Double($0)) }
+      if let name = lanes.lane(of: entry), lanes.limits[name]?.window != nil {
+        property.state = StateSource(topic: "s\(number)", value: .whole)
+        property.confirm = Confirmation()
+      }
+      devices[entry.device].properties.append(property)
+    }
+    var count = 0
+    let firsts = devices.map { device in
+      defer { count += device.properties.count }
+      return count
+    }
+    registry = Registry(devices)
+    indices = zip(recording.keys, places).map { KeyIndex(Int32(firsts[$0.device] + $1)) }
+  }
+
+  private static func property(_ number: Int, _ key: Recording.Key, _ policy: Policy) -> Property {
+    var property = Property(
+      id: key.property?.id ?? "p\(number)",
+      kind: .integer(NumberRule()),
+      policy: policy,
+      command: CommandEndpoint(topic: "c\(number)", payload: PayloadTemplate("$value"))
+    )
+    property.ends = key.property?.ends ?? []
+    property.excludes = key.property?.excludes ?? []
+    return property
+  }
+}
+
+extension Recording {
+  /// The changes of a key to values that are sent at once.
+  func urgentPositions(of key: Int) -> [Int] {
+    entries.indices.filter { position in
+      guard entries[position].key == key else { return false }
+      if case .change(_, isUrgent: true) = entries[position].operation { return true }
+      return false
+    }
+  }
+}
+
+/// What one policy makes of the changes of one key.
+package struct TrialOutcome: Hashable, Sendable {
+  /// A command that left.
+  package struct Sent: Hashable, Sendable {
+    package let at: Moment
+    /// The change whose value it carried.
+    let position: Int
+  }
+
+  package internal(set) var commands: [Sent] = []
+  /// For each gesture, how long after its last change that value, or a newer one, was sent.
+  var finalWaits: [Duration] = []
+  /// How long a change waited at most until its value, or a newer one, was sent.
+  package internal(set) var worstWait = Duration.zero
+  /// How many commands waited at once in the lane of the key.
+  package internal(set) var mostQueued = 0
+
+  /// The lateness of the final value of the gesture in the middle.
+  package var typicalFinal: Duration {
+    let sorted = finalWaits.sorted()
+    return sorted.isEmpty ? .zero : sorted[(sorted.count - 1) / 2]
+  }
+
+  package var worstFinal: Duration { finalWaits.max() ?? .zero }
+
+  /// Whether it is as good as `other` in everything and better in something, to the millisecond.
+  func dominates(_ other: TrialOutcome) -> Bool {
+    let pairs = zip(figures, other.figures)
+    return pairs.allSatisfy { $0 <= $1 } && pairs.contains { $0 < $1 }
+  }
+
+  /// What is better when it is less.
+  private var figures: [Int64] {
+    let durations = [typicalFinal, worstFinal, worstWait]
+    return [Int64(commands.count)] + durations.map { ($0.wholeNanoseconds + 500_000) / 1_000_000 }
+  }
+}
+
+/// The gestures of a recording: changes of one key that follow each other closely.
+package struct Gestures: Sendable {
+  private let lasts: Set<Int>
+  /// For each key, the positions of the first and the last change of each gesture, and their
+  /// number.
+  private let spans: [Int: [Span]]
+
+  package struct Span: Hashable, Sendable {
+    package internal(set) var first: Int
+    package internal(set) var last: Int
+    package internal(set) var count: Int
+  }
+
+  /// A pause of at least `pause` begins another gesture.
+  package init(of recording: Recording, pause: Duration) {
+    var spans: [Int: [Span]] = [:]
+    for (position, entry) in recording.entries.enumerated() where entry.isChange {
+      var own = spans[entry.key] ?? []
+      if let last = own.last, recording.entries[last.last].at.duration(to: entry.at) < pause {
+        own[own.count - 1].last = position
+        own[own.count - 1].count += 1
+      } else {
+        own.append(Span(first: position, last: position, count: 1))
+      }
+      spans[entry.key] = own
+    }
+    self.spans = spans
+    lasts = Set(spans.values.joined().map(\.last))
+  }
+
+  func isLast(_ position: Int) -> Bool { lasts.contains(position) }
+
+  package func of(_ key: Int) -> [Span] { spans[key] ?? [] }
+
+  /// The gesture of a key with the most changes.
+  func busiest(of key: Int) -> Span? {
+    of(key).reduce(nil) { best, span in (best?.count ?? 0) >= span.count ? best : span }
   }
 }

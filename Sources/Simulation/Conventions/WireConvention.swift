@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Devices
 package import JSON
 import JSONParsing
 package import LastOut
@@ -83,4 +84,222 @@ package enum ConventionName: String, CaseIterable, Sendable {
   case homie
   case homeAssistant = "homeassistant"
   case frigate, evcc, opendtu, victron
+}
+
+/// The effect of a command on one value of a simulated device's part.
+package struct DeviceChange: Sendable {
+  package enum Kind: Sendable {
+    /// Sets the value immediately.
+    case set(JSONValue)
+    /// Moves the value linearly in a given time.
+    case move(to: Double, over: Duration)
+    /// Moves the value linearly; a distance of `span` takes `whole`.
+    case travel(to: Double, span: Double, whole: Duration)
+    /// Stops a movement.
+    case stop
+  }
+
+  package let part: String
+  package let name: String
+  package let kind: Kind
+
+  package init(_ part: String, _ name: String, _ kind: Kind) {
+    self.part = part
+    self.name = name
+    self.kind = kind
+  }
+}
+
+/// A simulated device's answer to a message.
+package struct DeviceAnswer: Sendable {
+  package var changes: [DeviceChange]
+  /// The convention's own acknowledgement, sent before the state.
+  package var acknowledgement: [DeviceMessage]
+  /// Parts whose state was queried and is reported without a change.
+  package var queriedParts: [String]
+  /// Whether the message is an invalid command.
+  package var isRefusal: Bool
+
+  package init(
+    _ changes: [DeviceChange] = [],
+    acknowledgement: [DeviceMessage] = [],
+    queriedParts: [String] = [],
+    isRefusal: Bool = false
+  ) {
+    self.changes = changes
+    self.acknowledgement = acknowledgement
+    self.queriedParts = queriedParts
+    self.isRefusal = isRefusal
+  }
+
+  /// The answer to an invalid command.
+  package static func refused(_ messages: [DeviceMessage] = []) -> DeviceAnswer {
+    DeviceAnswer(acknowledgement: messages, isRefusal: true)
+  }
+}
+
+/// The values of a simulated device's parts, some of which may be moving.
+package struct DeviceMemory: Sendable {
+  private enum StoredValue: Sendable {
+    case resting(JSONValue)
+    case moving(Ramp)
+  }
+
+  private var parts: [String: [String: StoredValue]] = [:]
+
+  /// Creates parts with constant values.
+  package init(_ parts: [String: [String: JSONValue]]) {
+    self.parts = parts.mapValues { $0.mapValues { .resting($0) } }
+  }
+
+  /// The names of the parts, in alphabetical order.
+  package var partNames: [String] { parts.keys.sorted() }
+
+  package func has(_ part: String, _ name: String? = nil) -> Bool {
+    guard let values = parts[part] else { return false }
+    return name.map { values[$0] != nil } ?? true
+  }
+
+  /// A value of a part, rounded to a whole number while it moves; null if there is none.
+  package func value(_ part: String, _ name: String, at now: Moment) -> JSONValue {
+    switch parts[part]?[name] {
+    case nil: .null
+    case .resting(let value): value
+    case .moving(let ramp):
+      ramp.isMoving(at: now)
+        ? .integer(Int64(ramp.value(at: now).rounded())) : JSONValue(shortest: ramp.to)
+    }
+  }
+
+  /// A number of a part; 0 if there is none.
+  package func number(_ part: String, _ name: String, at now: Moment) -> Double {
+    if case .moving(let ramp) = parts[part]?[name] { return ramp.value(at: now) }
+    return value(part, name, at: now).double ?? 0
+  }
+
+  /// A value of a part as bare text.
+  package func text(_ part: String, _ name: String, at now: Moment) -> String {
+    let value = value(part, name, at: now)
+    return value.string ?? JSONWriter.text(value)
+  }
+
+  package func isMoving(_ part: String, at now: Moment) -> Bool {
+    parts[part, default: [:]].values.contains {
+      if case .moving(let ramp) = $0 { ramp.isMoving(at: now) } else { false }
+    }
+  }
+
+  /// The end of the first movement of a part to end; `nil` if nothing moves.
+  package func nextEnd(_ part: String, at now: Moment) -> Moment? {
+    parts[part, default: [:]].values.compactMap {
+      if case .moving(let ramp) = $0, ramp.isMoving(at: now) { ramp.end } else { nil }
+    }.min()
+  }
+
+  /// Applies a change; a change of an unknown part has no effect.
+  package mutating func apply(_ change: DeviceChange, at now: Moment) {
+    guard has(change.part) else { return }
+    let current = number(change.part, change.name, at: now)
+    let stored: StoredValue =
+      switch change.kind {
+      case .set(let value): .resting(value)
+      case .stop: .resting(.integer(Int64(current.rounded())))
+      case .move(let target, let duration):
+        duration > .zero
+          ? .moving(Ramp(from: current, to: target, start: now, duration: duration))
+          : .resting(JSONValue(shortest: target))
+      case .travel(let target, let span, let whole):
+        .moving(
+          Ramp(
+            from: current,
+            to: target,
+            start: now,
+            duration: whole * (abs(target - current) / span)
+          )
+        )
+      }
+    parts[change.part]?[change.name] = stored
+  }
+}
+
+/// A device of any convention, which executes commands after a delay and reports its state.
+///
+/// While something moves, it reports its state every ``reportInterval`` and once at the end.
+package struct ConventionalDevice<Convention: WireConvention>: SimulatedDevice {
+  /// The time from a command to its effect.
+  package static var replyDelay: Duration { .milliseconds(20) }
+  package static var reportInterval: Duration { .milliseconds(200) }
+
+  package let convention: Convention
+  package private(set) var memory: DeviceMemory
+  package private(set) var tally = CommandTally()
+
+  /// Answers that are not executed yet, oldest first.
+  private var pending: [(due: Moment, answer: DeviceAnswer)] = []
+  /// The time of the next report of each moving part.
+  private var nextReports: [String: Moment] = [:]
+
+  /// - Parameters:
+  ///   - convention: The convention of its messages.
+  ///   - parts: The initial values of its parts, by the convention's names for parts.
+  package init(_ convention: Convention, parts: [String: [String: JSONValue]]) {
+    self.convention = convention
+    memory = DeviceMemory(parts)
+  }
+
+  package var subscriptions: [String] { convention.subscriptions }
+
+  package var will: [DeviceMessage] { [convention.availability(false)].compactMap(\.self) }
+
+  package var nextWake: Moment? {
+    [pending.first?.due, nextReports.values.min()].compactMap { $0 }.min()
+  }
+
+  package mutating func start(at now: Moment) -> [DeviceMessage] {
+    convention.greeting + memory.partNames.flatMap { report($0, at: now) }
+  }
+
+  package mutating func receive(
+    topic: String,
+    payload: [UInt8],
+    at now: Moment
+  ) -> [DeviceMessage] {
+    let answer = convention.answer(topic: topic, payload: payload, memory: memory, at: now)
+    guard let answer else { return [] }
+    if answer.isRefusal { tally.refused += 1 }
+    if answer.queriedParts.isEmpty { tally.received += 1 }
+    pending.append((now.advanced(by: Self.replyDelay), answer))
+    return []
+  }
+
+  package mutating func wake(at now: Moment) -> [DeviceMessage] {
+    var messages: [DeviceMessage] = []
+    while let next = pending.first, next.due <= now {
+      pending.removeFirst()
+      for change in next.answer.changes { memory.apply(change, at: now) }
+      messages += next.answer.acknowledgement
+      let parts = next.answer.changes.map(\.part) + next.answer.queriedParts
+      for part in parts.uniqued { messages += report(part, at: now) }
+    }
+    let moving = nextReports.filter { $0.value <= now }.keys.sorted()
+    for part in moving { messages += report(part, at: now) }
+    return messages
+  }
+
+  /// Creates the state messages of a part and schedules the next ones.
+  private mutating func report(_ part: String, at now: Moment) -> [DeviceMessage] {
+    nextReports[part] = memory.nextEnd(part, at: now).map {
+      min(now.advanced(by: Self.reportInterval), $0)
+    }
+    return convention.report(of: part, memory: memory, at: now)
+  }
+}
+
+extension [String] {
+  /// The elements in order, without duplicates.
+  fileprivate var uniqued: [String] {
+    reduce(into: []) { found, element in
+      if !found.contains(element) { found.append(element) }
+    }
+  }
 }

@@ -52,3 +52,87 @@ package struct ZigbeeThermostat: WireConvention {
     return [DeviceMessage(topic: topic, json: .object(members + [temperature]), retain: true)]
   }
 }
+
+/// A Tasmota shutter: `ShutterPosition1` in; position, direction and target in `RESULT` as it
+/// moves.
+package struct TasmotaShutter: WireConvention {
+  private static let part = "shutter"
+  package static let fullTravel = Duration.seconds(4)
+
+  package let name: String
+
+  package static func device(_ name: String, position: Int64 = 0) -> ConventionalDevice<Self> {
+    ConventionalDevice(
+      Self(name: name),
+      parts: [part: ["position": .integer(position), "target": .integer(position)]]
+    )
+  }
+
+  package var subscriptions: [String] { ["cmnd/\(name)/+"] }
+
+  package func availability(_ isOnline: Bool) -> DeviceMessage? {
+    DeviceMessage(topic: "tele/\(name)/LWT", text: isOnline ? "Online" : "Offline", retain: true)
+  }
+
+  package func answer(
+    topic: String,
+    payload: [UInt8],
+    memory: DeviceMemory,
+    at now: Moment
+  ) -> DeviceAnswer? {
+    guard topic.lowercased().hasSuffix("/shutterposition1") else {
+      return .refused([
+        DeviceMessage(topic: "stat/\(name)/RESULT", json: .object(["Command": "Unknown"]))
+      ])
+    }
+    // An empty payload is a query.
+    if payload.isEmpty { return DeviceAnswer(queriedParts: [Self.part]) }
+    let target: Double
+    switch WirePayload.word(payload).uppercased() {
+    case "OPEN": target = 100
+    case "CLOSE": target = 0
+    case "STOP":
+      return DeviceAnswer([
+        DeviceChange(Self.part, "position", .stop),
+        DeviceChange(
+          Self.part,
+          "target",
+          .set(memory.value(Self.part, "position", at: now))
+        ),
+      ])
+    default:
+      guard let asked = WirePayload.number(payload), (0...100).contains(asked) else {
+        return .refused([
+          DeviceMessage(topic: "stat/\(name)/RESULT", json: .object(["Command": "Error"]))
+        ])
+      }
+      target = asked
+    }
+    return DeviceAnswer([
+      DeviceChange(
+        Self.part,
+        "position",
+        .travel(to: target, span: 100, whole: Self.fullTravel)
+      ),
+      DeviceChange(Self.part, "target", .set(.integer(Int64(target)))),
+    ])
+  }
+
+  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+    let position = memory.number(part, "position", at: now)
+    let target = memory.number(part, "target", at: now)
+    let direction: JSONValue =
+      memory.isMoving(part, at: now) ? (target > position ? 1 : -1) : 0
+    return [
+      DeviceMessage(
+        topic: "stat/\(name)/RESULT",
+        json: .object([
+          "Shutter1": .object([
+            "Position": memory.value(part, "position", at: now), "Direction": direction,
+            "Target": memory.value(part, "target", at: now),
+          ])
+        ])
+      )
+    ]
+  }
+}

@@ -3,6 +3,8 @@
 
 import Devices
 import JSON
+import JSONParsing
+package import LastOut
 
 /// The content of a demo: a device file, the simulated devices and a script.
 package struct DemoHouse: Sendable {
@@ -309,6 +311,140 @@ package struct DemoHouse: Sendable {
       button: "plug/power",
       cover: "blind/position",
       stepper: ("heater/target_temperature", 0.5)
+    )
+  }
+}
+
+/// The standard home of the demo: a device file and its four simulated devices.
+package enum DemoHome {
+  /// The device file.
+  package static let deviceFile = """
+    # The home of settle demo. Profiles bring topics, payloads and ranges.
+
+    desk-lamp:
+      name: Desk lamp
+      profile: zigbee2mqtt/light
+      topic: zigbee2mqtt/desk_lamp
+
+    boiler:
+      name: Boiler
+      properties:
+        target_temperature:
+          type: number
+          range: [5, 30]
+          step: 0.5
+          unit: °C
+          policy: {delay: 800ms, max_wait: none}
+          command: {topic: heating/boiler/set, payload: {setpoint: $value}}
+          state: {topic: heating/boiler, value: /setpoint}
+          confirm: {within: 5s, retries: 2}
+      availability: {topic: heating/boiler/status, online: online, offline: offline}
+
+    hall-blind:
+      name: Hall blind
+      profile: zigbee2mqtt/cover
+      topic: zigbee2mqtt/hall_blind
+
+    porch-light:
+      name: Porch light
+      profile: tasmota/dimmer
+      topic: porch
+      properties:
+        brightness: {policy: live}
+
+    """
+
+  /// The settings file, for a broker and a panel on the given loopback ports.
+  package static func settingsFile(port: Int, panel: Int, socket: String) -> String {
+    """
+    mqtt: {url: "mqtt://127.0.0.1:\(port)"}
+    http: {listen: ["127.0.0.1:\(panel)"]}
+    socket: \(socket)
+    devices: .
+
+    """
+  }
+
+  /// The simulated devices.
+  package static func devices() -> [any SimulatedDevice] {
+    [
+      ZigbeeLamp(name: "desk_lamp", brightness: 20),
+      SlowThermostat(topic: "heating/boiler", setpoint: 20),
+      MovingCover(name: "hall_blind"),
+      TasmotaDimmer(name: "porch"),
+    ]
+  }
+}
+
+/// A radiator thermostat that cannot keep up: it loses commands that arrive close together.
+///
+/// After accepting a command it is busy for ``busyTime`` and ignores further commands. The new
+/// set-point takes effect and is reported after ``confirmDelay``. Flooding such a device leaves it
+/// at a value that is not the last one.
+package struct SlowThermostat: SimulatedDevice {
+  package static let busyTime = Duration.milliseconds(600)
+  package static let confirmDelay = Duration.milliseconds(1000)
+
+  package let topic: String
+  package private(set) var setpoint: Double
+  package private(set) var tally = CommandTally()
+
+  private var busyUntil = Moment.zero
+  /// The accepted set-point that is not yet in effect.
+  private var accepted: (value: Double, effective: Moment)?
+
+  package init(topic: String, setpoint: Double = 20) {
+    self.topic = topic
+    self.setpoint = setpoint
+  }
+
+  package var subscriptions: [String] { ["\(topic)/set"] }
+
+  package var nextWake: Moment? { accepted?.effective }
+
+  package var will: [DeviceMessage] {
+    [DeviceMessage(topic: "\(topic)/status", text: "offline", retain: true)]
+  }
+
+  package mutating func start(at now: Moment) -> [DeviceMessage] {
+    [DeviceMessage(topic: "\(topic)/status", text: "online", retain: true), report()]
+  }
+
+  package mutating func receive(
+    topic received: String,
+    payload: [UInt8],
+    at now: Moment
+  ) -> [DeviceMessage] {
+    tally.received += 1
+    guard now >= busyUntil else {
+      tally.dropped += 1
+      return []
+    }
+    guard let value = (try? JSONParser.parse(payload.span))?["setpoint"]?.double,
+      (5...30).contains(value)
+    else {
+      tally.refused += 1
+      return []
+    }
+    // An accepted command takes effect before the next one is accepted.
+    let early = wake(at: now)
+    busyUntil = now.advanced(by: Self.busyTime)
+    accepted = (value, now.advanced(by: Self.confirmDelay))
+    return early
+  }
+
+  package mutating func wake(at now: Moment) -> [DeviceMessage] {
+    guard let next = accepted, next.effective <= now else { return [] }
+    accepted = nil
+    setpoint = next.value
+    return [report()]
+  }
+
+  private func report() -> DeviceMessage {
+    DeviceMessage(
+      topic: topic,
+      json: .object(["setpoint": .number(setpoint), "temperature": 20.5]),
+      retain: true
     )
   }
 }

@@ -3,11 +3,12 @@
 
 import Commands
 import Control
-import Devices
+package import Devices
 import Gateway
 import Glibc
-import JSON
-import LastOut
+package import JSON
+import JSONParsing
+package import LastOut
 import Operations
 import PrivateBroker
 import Values
@@ -195,5 +196,283 @@ extension DemoStage {
 
   private func padded(_ text: String, to width: Int? = nil) -> String {
     text + String(repeating: " ", count: max(1, (width ?? keyWidth) - text.count))
+  }
+}
+
+/// Draws the distribution of changes over time as a row of small bars.
+package enum Sparkline {
+  private static let bars: [Character] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
+
+  /// One bar for each `cell` of time between the first and the last moment; a blank for none.
+  ///
+  /// Cells grow so that there are at most `limit` bars. `moments` must be in order.
+  package static func of(
+    _ moments: [Moment],
+    cell: Duration = .milliseconds(100),
+    limit: Int = 20
+  ) -> String {
+    guard let first = moments.first, let last = moments.last else { return "" }
+    let span = first.duration(to: last)
+    let width = max(cell, span / limit + .nanoseconds(1))
+    var counts = Array(repeating: 0, count: Int(span / width) + 1)
+    for moment in moments { counts[Int(first.duration(to: moment) / width)] += 1 }
+    let highest = counts.max() ?? 1
+    return String(
+      counts.map { count in
+        count == 0 ? " " : bars[max(0, (count * bars.count + highest - 1) / highest - 1)]
+      }
+    )
+  }
+}
+
+/// The table at the end: changes, commands and the final values of each key.
+package struct DemoSummary {
+  package static let headings = [
+    "key", "changes in", "commands out", "collapsed", "worst late", "target", "device",
+  ]
+
+  /// One row for each changed key, with the columns of ``headings``.
+  package static func rows(of ledger: DemoLedger) -> [[String]] {
+    ledger.order.map { key in
+      let account = ledger[key]
+      return [
+        ledger.registry[key].key, String(account.changes), String(account.commands),
+        factor(account.changes, account.commands),
+        account.worstLateness.map(milliseconds) ?? "-",
+        account.target.map { JSONWriter.text($0) } ?? "-", device(ledger, key),
+      ]
+    }
+  }
+
+  /// The table as lines; the first and last column are left-aligned, the others right-aligned.
+  package static func lines(of ledger: DemoLedger) -> [String] {
+    let table = [headings] + rows(of: ledger)
+    let widths = headings.indices.map { column in table.map { $0[column].count }.max() ?? 0 }
+    return table.map { row in
+      var line = ""
+      for (column, cell) in row.enumerated() {
+        let padding = String(repeating: " ", count: widths[column] - cell.count)
+        let isLeft = column == 0 || column == headings.count - 1
+        line += isLeft ? cell + padding : padding + cell
+        line += "  "
+      }
+      while line.last == " " { line.removeLast() }
+      return line
+    }
+  }
+
+  /// The ratio as `100:1`, with one decimal if it is not whole.
+  static func factor(_ changes: Int, _ commands: Int) -> String {
+    guard commands > 0 else { return "-" }
+    let ratio = (Double(changes) / Double(commands) * 10).rounded() / 10
+    return JSONWriter.text(.number(ratio)) + ":1"
+  }
+
+  /// A duration in milliseconds with two decimals.
+  package static func milliseconds(_ duration: Duration) -> String {
+    let hundredths = (duration / .microseconds(10)).rounded()
+    return JSONWriter.text(.number(hundredths / 100)) + " ms"
+  }
+
+  private static func device(_ ledger: DemoLedger, _ key: KeyIndex) -> String {
+    switch ledger.agrees(key) {
+    case nil: "no state"
+    case true?: "agrees"
+    case false?: "at " + (ledger[key].reported.map { JSONWriter.text($0) } ?? "nothing")
+    }
+  }
+}
+
+/// The demo's output: permanent lines, and a status line at the bottom.
+package struct DemoScreen {
+  package enum Color: String, Sendable {
+    case cyan = "36"
+    case green = "32"
+    case red = "31"
+    case faint = "2"
+    case bold = "1"
+  }
+
+  /// A piece of a line.
+  package struct Piece: Sendable {
+    var text: String
+    var color: Color?
+
+    package init(_ text: String, _ color: Color? = nil) {
+      self.text = text
+      self.color = color
+    }
+  }
+
+  /// Whether the last line may be rewritten.
+  package let isInteractive: Bool
+  package let hasColor: Bool
+  /// In columns.
+  package let width: Int
+  private let write: (String) -> Void
+  private var hasStatus = false
+
+  package init(
+    isInteractive: Bool,
+    hasColor: Bool,
+    width: Int,
+    write: @escaping (String) -> Void
+  ) {
+    self.isInteractive = isInteractive
+    self.hasColor = hasColor
+    self.width = width
+    self.write = write
+  }
+
+  /// Prints a permanent line.
+  ///
+  /// With `isCut`, it is cut to the width of a terminal.
+  package mutating func line(_ pieces: [Piece], isCut: Bool = false) {
+    clearStatus()
+    write(render(pieces, isCut: isCut) + "\n")
+  }
+
+  package mutating func line(_ text: String = "", _ color: Color? = nil) {
+    line([Piece(text, color)])
+  }
+
+  /// Shows a status line, which the next line replaces; does nothing without a terminal.
+  package mutating func status(_ pieces: [Piece]) {
+    guard isInteractive else { return }
+    write("\r\u{1B}[K" + render(pieces, isCut: true))
+    hasStatus = true
+  }
+
+  package mutating func clearStatus() {
+    guard hasStatus else { return }
+    write("\r\u{1B}[K")
+    hasStatus = false
+  }
+
+  private func render(_ pieces: [Piece], isCut: Bool) -> String {
+    var room = isInteractive && isCut ? width - 1 : .max
+    var result = ""
+    for piece in pieces where room > 0 {
+      var text = piece.text
+      if text.count > room { text = String(text.prefix(room - 1)) + "…" }
+      room -= text.count
+      if hasColor, let color = piece.color {
+        result += "\u{1B}[\(color.rawValue)m\(text)\u{1B}[0m"
+      } else {
+        result += text
+      }
+    }
+    return result
+  }
+}
+
+/// A replay of a script without Settle, in which every change is a command.
+///
+/// It runs on a virtual clock with a network that takes no time.
+package struct DirectReplay {
+  /// A key whose device ended at another value than the last requested one.
+  package struct Mismatch: Hashable, Sendable {
+    package var key: String
+    package var target: JSONValue
+    /// The device's last report; `nil` if it reports nothing.
+    package var actual: JSONValue?
+
+    package init(key: String, target: JSONValue, actual: JSONValue?) {
+      self.key = key
+      self.target = target
+      self.actual = actual
+    }
+  }
+
+  package private(set) var commands = 0
+  package private(set) var ledger: DemoLedger
+  private var devices: [any SimulatedDevice]
+  private var targets: [KeyIndex: Value] = [:]
+
+  /// Plays `script` to its end.
+  package init(_ script: DemoScript, registry: Registry, devices: [any SimulatedDevice]) {
+    ledger = DemoLedger(registry: registry)
+    self.devices = devices
+    for index in self.devices.indices { record(self.devices[index].start(at: .zero)) }
+    for request in script.changes {
+      let now = Moment(nanoseconds: UInt64(max(0, request.at ?? 0) * 1_000_000))
+      wakeDevices(through: now)
+      play(request, at: now)
+    }
+    wakeDevices(through: Moment(nanoseconds: .max))
+  }
+
+  /// The number of commands that busy devices lost.
+  package var dropped: Int { devices.reduce(0) { $0 + $1.tally.dropped } }
+
+  /// The keys whose device lost commands and ended at another value than the last requested one.
+  package var mismatches: [Mismatch] {
+    ledger.order.compactMap { key -> Mismatch? in
+      let entry = ledger.registry[key]
+      let lostSome = devices.contains {
+        $0.tally.dropped > 0 && $0.listens(to: entry.property.command.topic)
+      }
+      guard let target = targets[key], ledger.agrees(key) == false, lostSome else { return nil }
+      return Mismatch(key: entry.key, target: target.json, actual: ledger[key].reported)
+    }
+  }
+
+  private mutating func play(_ request: ControlRequest, at now: Moment) {
+    for member in request.deviceMembers ?? [] {
+      play(ControlRequest(.set(member.value), key: "\(request.key)/\(member.name)"), at: now)
+    }
+    guard let key = try? ledger.registry.index(of: request.key),
+      let value = value(request.operation, of: key)
+    else { return }
+    let property = ledger.registry[key].property
+    ledger.change(key, at: now)
+    targets[key] = value
+    // After a stop, the device itself decides at which value the ended properties are.
+    for other in property.ends {
+      let device = ledger.registry[key].device
+      guard let ended = try? ledger.registry.index(of: other, inDevice: device) else { continue }
+      targets[ended] = nil
+    }
+    var payload: [UInt8] = []
+    property.command.payload.render(property.wireValue(of: value), into: &payload)
+    commands += 1
+    send(payload, to: property.command.topic, at: now)
+    for (key, target) in targets { ledger.target(key, target.json) }
+  }
+
+  private func value(_ operation: ControlRequest.Operation, of key: KeyIndex) -> Value? {
+    let property = ledger.registry[key].property
+    let base = targets[key] ?? ledger[key].reported.flatMap { property.value(fromWire: $0) }
+    switch operation {
+    case .set(let input): return try? property.value(from: input)
+    case .step(let amount):
+      guard let number = try? amount.number(for: property.kind) else { return nil }
+      return base.flatMap { try? property.stepped(from: $0, by: number) }
+    case .toggle: return base.flatMap { try? property.toggled(from: $0) }
+    case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status,
+      .log, .devices:
+      return nil
+    }
+  }
+
+  private mutating func send(_ payload: [UInt8], to topic: String, at now: Moment) {
+    for index in devices.indices where devices[index].listens(to: topic) {
+      record(devices[index].receive(topic: topic, payload: payload, at: now))
+    }
+  }
+
+  private mutating func wakeDevices(through end: Moment) {
+    while let wake = devices.compactMap(\.nextWake).min(), wake <= end {
+      for index in devices.indices where devices[index].nextWake.map({ $0 <= wake }) == true {
+        record(devices[index].wake(at: wake))
+      }
+    }
+  }
+
+  private mutating func record(_ messages: [DeviceMessage]) {
+    for message in messages {
+      let document = (try? JSONParser.parse(message.payload.span)) ?? .string(message.text)
+      ledger.report(topic: message.topic, document: document)
+    }
   }
 }

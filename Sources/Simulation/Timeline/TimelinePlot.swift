@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Devices
+package import JSON
 package import LastOut
 
 /// Draws changes and commands over time, one pair of lines for each key on a common axis.
@@ -115,5 +117,77 @@ extension TimelinePlot {
     func shown(_ text: String) -> String {
       isASCII ? String(text.map { $0.isASCII ? $0 : "?" }) : text
     }
+  }
+}
+
+/// The time axis of a plot, which maps moments to columns.
+struct TimelineAxis {
+  let start: Moment
+  let end: Moment
+  let columns: Int
+
+  /// The number of `moments` in each column.
+  func counts(_ moments: [Moment]) -> [Int] {
+    var counts = [Int](repeating: 0, count: columns)
+    let span = Double(max(1, end.nanoseconds - start.nanoseconds))
+    for moment in moments {
+      let share = Double(moment.nanoseconds - start.nanoseconds) / span
+      counts[min(columns - 1, Int(share * Double(columns - 1)))] += 1
+    }
+    return counts
+  }
+
+  /// The labels of the first and the last moment.
+  var scale: String {
+    let (left, right) = (Self.text(start), Self.text(end))
+    let gap = max(1, columns - left.count - right.count)
+    return left + String(repeating: " ", count: gap) + right
+  }
+
+  /// `300 ms`, or `2.25 s` from a second on.
+  static func text(_ moment: Moment) -> String {
+    let milliseconds = Double(moment.nanoseconds / 10_000) / 100
+    let (number, unit) = milliseconds < 1000 ? (milliseconds, "ms") : (milliseconds / 1000, "s")
+    let rounded = (number * 100).rounded() / 100
+    let whole = Int64(rounded)
+    return (rounded == Double(whole) ? "\(whole)" : "\(rounded)") + " " + unit
+  }
+}
+
+/// One value that the queue released on the virtual clock.
+package struct TimelineRun: Hashable, Sendable {
+  package var at: Moment
+  package var key: String
+  package var value: JSONValue
+  /// The number of changes that were replaced since the key's last run or cancellation.
+  package var collapsed: Int
+
+  package init(at: Moment, key: String, value: JSONValue, collapsed: Int) {
+    self.at = at
+    self.key = key
+    self.value = value
+    self.collapsed = collapsed
+  }
+
+  /// The value as JSON text.
+  var valueText: String { JSONWriter.text(value) }
+
+  /// Appends the run as one line: `{"at":300,"key":"…","value":40,"collapsed":2}`, `at` in
+  /// milliseconds.
+  package func appendLine(to output: inout [UInt8]) {
+    output.append(contentsOf: "{\"at\":".utf8)
+    let (milliseconds, rest) = at.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
+    if rest == 0 {
+      output.append(contentsOf: String(milliseconds).utf8)
+    } else {
+      JSONWriter.appendNumber(Double(at.nanoseconds) / 1_000_000, to: &output)
+    }
+    output.append(contentsOf: ",\"key\":".utf8)
+    JSONWriter.appendString(key, to: &output)
+    output.append(contentsOf: ",\"value\":".utf8)
+    JSONWriter.append(value, to: &output)
+    output.append(contentsOf: ",\"collapsed\":".utf8)
+    output.append(contentsOf: String(collapsed).utf8)
+    output.append(contentsOf: "}\n".utf8)
   }
 }

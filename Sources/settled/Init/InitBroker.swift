@@ -4,6 +4,7 @@
 import Arguments
 import Configuration
 import Control
+import Devices
 import Gateway
 import Glibc
 import Import
@@ -169,5 +170,113 @@ struct InitBroker {
 
   private static func variable(_ name: String) -> String? {
     Environment[name].flatMap { $0.isEmpty ? nil : $0 }
+  }
+}
+
+/// Questions at the terminal, on standard error, and their answers.
+enum InitDialog {
+  /// Whether somebody can answer.
+  static var isPossible: Bool { isatty(STDIN_FILENO) == 1 }
+
+  /// The answer to a question, without blanks around it; `nil` at the end of the input.
+  static func answer(_ question: String) -> String? {
+    StandardError.show(question)
+    guard let line = readLine() else {
+      StandardError.write("")
+      return nil
+    }
+    let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
+    return String(line.drop(while: isBlank).reversed().drop(while: isBlank).reversed())
+  }
+
+  /// An answer that is not shown while it is typed; `nil` at the end of the input.
+  static func secret(_ question: String) -> String? {
+    StandardError.show(question)
+    var mode = termios()
+    let isKnown = unsafe tcgetattr(STDIN_FILENO, &mode) == 0
+    var silent = mode
+    silent.c_lflag &= ~tcflag_t(ECHO)
+    if isKnown { unsafe tcsetattr(STDIN_FILENO, TCSADRAIN, &silent) }
+    let line = readLine()
+    if isKnown { unsafe tcsetattr(STDIN_FILENO, TCSADRAIN, &mode) }
+    StandardError.write("")
+    return line
+  }
+
+  /// Whether the answer is yes, which an empty one is.
+  static func confirms(_ question: String) -> Bool {
+    while let text = answer("\(question) [Y/n] ")?.lowercased() {
+      if ["", "y", "yes"].contains(text) { return true }
+      if ["n", "no"].contains(text) { return false }
+    }
+    return false
+  }
+}
+
+/// The devices of `settle init`: what is announced at the broker, as files to write.
+struct InitDevices {
+  /// Files to write, and all devices that the gateway has then.
+  struct Planned {
+    var plan: ImportPlan
+    var registry: Registry
+  }
+
+  let command: InitCommand
+  let folder: SetupFolder
+  let report: InitReport
+
+  /// Reads the announcements and plans the files; a lane for Zigbee is added to the settings.
+  ///
+  /// - Throws: ``InitEnd`` when they cannot be read, or files in the folder have mistakes.
+  func planned(for broker: inout InitBroker.Tested) throws(InitEnd) -> Planned {
+    let reader = AnnouncementReader(
+      broker.configuration,
+      clientID: "settle-init",
+      timeout: command.timeout
+    )
+    var request = ImportPlan.Request()
+    request.ownBase = broker.configuration.baseTopic
+    request.schema = Self.schema(.devices, in: folder.devices)
+    let announcements: [Announcement]
+    do throws(AnnouncementReader.Failure) {
+      announcements = try reader.read(request)
+    } catch {
+      throw InitEnd(error.code, error.reason)
+    }
+    if announcements.contains(where: { $0.topic.hasSuffix("/bridge/devices") }) {
+      broker.settings.hasZigbee = true
+      request.lanes = ["zigbee"]
+    }
+    do throws(ConfigurationFailure) {
+      let planner = planner(broker)
+      let plan = try planner.plan(
+        announcements,
+        request,
+        present: [:],
+        devices: planner.devices()
+      )
+      report.show(plan)
+      return Planned(plan: plan, registry: try planner.loaded(plan).registry)
+    } catch {
+      throw InitEnd(error)
+    }
+  }
+
+  /// A planner for files that do not exist yet, the settings included.
+  private func planner(_ broker: InitBroker.Tested) -> ImportPlanner {
+    var overrides = ConfigurationLoader.Overrides()
+    overrides.config = folder.settings
+    return ImportPlanner(
+      overrides,
+      // No other variable counts, because a service has none.
+      environment: broker.password.map { ["SETTLE_MQTT_PASSWORD": $0] } ?? [:],
+      folder: folder.devices,
+      settings: [folder.settings: Array(broker.settings.text.utf8)]
+    )
+  }
+
+  /// The schema that files in `folder` name.
+  static func schema(_ name: SchemaPlace.Name, in folder: String) -> String? {
+    SchemaPlace.find(name, forFilesIn: folder, program: SchemaPlace.program)
   }
 }
