@@ -37,6 +37,12 @@ static inline void *settle_http_socket_context(struct MHD_Connection *connection
   return info ? info->socket_context : NULL;
 }
 
+static inline int settle_http_descriptor(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
+
 static inline size_t settle_http_header_size(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);

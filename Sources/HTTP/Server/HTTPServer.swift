@@ -44,8 +44,8 @@ package import Operations
   private var timer: LoopTimer?
   private var listeners: [HTTPListener] = []
   private var connections: [ObjectIdentifier: HTTPConnection] = [:]
-  /// The connection that is being passed to the library.
-  private var incoming: HTTPConnection?
+  /// Connections that the library has been given and has not begun to serve, by descriptor.
+  private var starting: [Int32: HTTPConnection] = [:]
   private var isRunning = false
   /// Whether a connection was resumed since the library last ran.
   private var needsRun = false
@@ -74,7 +74,7 @@ package import Operations
         },
         { _, connection, _, code in unsafe HTTPServer.completed(connection, code) },
         { context, connection, place, code in
-          unsafe HTTPServer.changed(context, place, code)
+          unsafe HTTPServer.changed(context, connection, place, code)
         },
         this,
         UInt32(limits.clients + 16),
@@ -177,17 +177,13 @@ package import Operations
       peer: HTTPListener.text(of: &address),
       isTrusted: isTrusted
     )
-    incoming = fresh
-    defer { incoming = nil }
+    starting[descriptor] = fresh
     let result = unsafe withUnsafePointer(to: &address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         unsafe MHD_add_connection(daemon, descriptor, $0, size)
       }
     }
-    guard result == .YES else { return }
-    connections[ObjectIdentifier(fresh)] = fresh
-    fresh.waitForClient(within: limits.headTime)
-    fresh.watchHangUp()
+    if result != .YES { starting[descriptor] = nil }
   }
 
   private var tooManyClients: Problem {
@@ -206,7 +202,7 @@ package import Operations
   /// one that has stalled for longest. Where one address has half of all connections as such, those
   /// go first.
   private func makeRoom() -> Bool {
-    if connections.count < limits.clients { return true }
+    if connections.count + starting.count < limits.clients { return true }
     run()  // Received bytes may complete requests, or end connections.
     if connections.count < limits.clients { return true }
     let now = EventLoop.now()
@@ -253,6 +249,8 @@ package import Operations
       hasTimeout = unsafe MHD_get_timeout(daemon, &timeout) == .YES
       if !needsRun, !hasTimeout || timeout > 0 { break }
     }
+    // The library has begun to serve all that it was given, or has closed them.
+    starting = [:]
     guard hasTimeout || needsRun else { return }
     let wait = needsRun ? 0 : Int64(clamping: min(timeout, 3_600_000))
     arm(at: EventLoop.now().advanced(by: .milliseconds(wait)))
@@ -299,15 +297,24 @@ package import Operations
   }
 
   /// Handles the start or end of a connection, which owns its object.
+  ///
+  /// From version 1.0 on the library begins to serve a connection when it runs next, before that
+  /// when it is given one.
   private static func changed(
     _ context: UnsafeMutableRawPointer?,
+    _ pointer: OpaquePointer?,
     _ place: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
     _ code: MHD_ConnectionNotificationCode
   ) {
     guard let server = unsafe server(context), let place = unsafe place else { return }
     if code == .CONNECTION_NOTIFY_STARTED {
-      guard let fresh = server.incoming else { return }
+      guard let pointer = unsafe pointer,
+        let fresh = unsafe server.starting.removeValue(forKey: settle_http_descriptor(pointer))
+      else { return }
       unsafe place.pointee = Unmanaged.passRetained(fresh).toOpaque()
+      server.connections[ObjectIdentifier(fresh)] = fresh
+      fresh.waitForClient(within: server.limits.headTime)
+      fresh.watchHangUp()
     } else if let object = unsafe place.pointee {
       let connection = unsafe Unmanaged<HTTPConnection>.fromOpaque(object).takeRetainedValue()
       unsafe place.pointee = nil
