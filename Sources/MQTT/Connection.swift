@@ -119,6 +119,9 @@ import Values
     }
     let reason = reason(failure?.reason ?? ConnectionProblem.closedByPeer)
     guard isAccepted else {
+      if configuration.version == .v5, failure?.isUnreadable ?? false {
+        return fail(ConnectionProblem(.unreachable, ConnectionProblem.answersOlder, .version))
+      }
       let isClosed = reason == ConnectionProblem.closedByPeer
       fail(ConnectionProblem(.unreachable, reason, isClosed ? .closed : trouble(of: reason)))
       return

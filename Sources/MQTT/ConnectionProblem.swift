@@ -22,6 +22,7 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   static let closedByPeer = "the connection was closed by the other side"
+  static let answersOlder = "the broker's answer to CONNECT is not that of MQTT 5"
   static let answersInHTTP = "the other side speaks HTTP, not MQTT; see the port in `url`"
   static let answersInTLS = "the other side speaks TLS at this port; use mqtts:// in `url`"
 

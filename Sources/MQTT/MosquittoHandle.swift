@@ -323,6 +323,17 @@ struct MosquittoError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension MosquittoError {
+  /// Whether what came is no packet of this version of MQTT.
+  ///
+  /// So ends CONNECT with MQTT 5 at a broker that answers as 3.1.1 does: versions of the library up
+  /// to 2.0.11 call back before they fail, later ones do not.
+  var isUnreadable: Bool {
+    switch mosq_err_t(code) {
+    case MOSQ_ERR_PROTOCOL, MOSQ_ERR_MALFORMED_PACKET: true
+    default: false
+    }
+  }
+
   /// Whether the connection is gone, rather than the message refused.
   var isConnectionLost: Bool {
     switch mosq_err_t(code) {
