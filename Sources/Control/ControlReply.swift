@@ -209,20 +209,22 @@ package struct RowListText: Sendable {
 }
 
 /// A row of `{"dry_run":[…]}`: a message that values would be sent in, if they were sent now.
-package struct MessagePreview: Hashable, Sendable {
+package struct MessagePreview: ListedObject, Hashable, Sendable {
   /// The first of the keys that were asked for.
-  package var key: String
+  package var key = ""
   /// Its value after steps are added and the number is snapped to its step.
-  package var value: JSONValue
-  package var topic: String
+  package var value = JSONValue.null
+  package var topic = ""
   /// The payload as text; bytes that are no UTF-8 do not occur.
-  package var payload: String
-  package var qos: Int
+  package var payload = ""
+  package var qos = 0
   /// The keys whose values the message has: those asked for, and pending ones that are merged with
   /// them.
-  package var keys: [String]
+  package var keys: [String] = []
   /// Why the value would not be sent now; `nil` if it would.
   package var reason: String?
+
+  package init() {}
 
   package init(
     key: String,
@@ -242,33 +244,20 @@ package struct MessagePreview: Hashable, Sendable {
     self.reason = reason
   }
 
-  package var json: JSONValue {
-    .object([
-      "key": .string(key), "value": value, "topic": .string(topic), "payload": .string(payload),
-      "qos": .count(qos), "keys": .texts(keys), "reason": .text(reason),
-    ])
-  }
-
-  /// Reads a body; `nil` when a member is missing.
-  package init?(_ json: JSONValue) {
-    guard let key = json["key"]?.string, let value = json["value"],
-      let topic = json["topic"]?.string, let payload = json["payload"]?.string
-    else { return nil }
-    self.init(
-      key: key,
-      value: value,
-      topic: topic,
-      payload: payload,
-      qos: json["qos"]?.count ?? 0,
-      keys: json.texts("keys"),
-      reason: json["reason"]?.string
-    )
+  package mutating func list(_ members: inout MemberList) {
+    members.text("key", &key, isNeeded: true)
+    members.member("value", &value, isNeeded: true, read: { $0 }, write: { $0 })
+    members.text("topic", &topic, isNeeded: true)
+    members.text("payload", &payload, isNeeded: true)
+    members.count("qos", &qos)
+    members.texts("keys", &keys)
+    members.text("reason", &reason)
   }
 }
 
 /// One line of `get`: a key's last target and the last value that the device reported.
-package struct TargetRow: Hashable, Sendable {
-  package var key: String
+package struct TargetRow: ListedObject, Hashable, Sendable {
+  package var key = ""
   package var target: JSONValue?
   package var actual: JSONValue?
   /// The phase of the key's last command; `nil` before the first.
@@ -279,6 +268,8 @@ package struct TargetRow: Hashable, Sendable {
   package var waiting: Int?
   /// Whether the property was ever reported, or has no state topic.
   package var isHeard = true
+
+  package init() {}
 
   package init(
     key: String,
@@ -296,48 +287,34 @@ package struct TargetRow: Hashable, Sendable {
     self.waiting = waiting
   }
 
-  /// Reads a row; `nil` without a key.
-  package init?(_ json: JSONValue) {
-    guard let key = json["key"]?.string else { return nil }
-    self.init(
-      key: key,
-      target: json["target"]?.unlessNull,
-      actual: json["actual"]?.unlessNull,
-      phase: json["phase"]?.string.flatMap(Phase.init),
-      ageMilliseconds: json["age_ms"]?.count,
-      waiting: json["waiting"]?.count
-    )
-    isHeard = json["heard"] != false
-  }
-
-  package var json: JSONValue {
-    var members: [JSONValue.Member] = [
-      .init("key", .string(key)), .init("target", target ?? .null),
-      .init("actual", actual ?? .null),
-      .init("phase", phase.map { .string($0.rawValue) } ?? .null),
-      .init("age_ms", ageMilliseconds.map { .integer(Int64($0)) } ?? .null),
-    ]
-    if !isHeard { members.append(.init("heard", false)) }
-    if let waiting { members.append(.init("waiting", .integer(Int64(waiting)))) }
-    return .object(members)
+  package mutating func list(_ members: inout MemberList) {
+    members.text("key", &key, isNeeded: true)
+    members.value("target", &target)
+    members.value("actual", &actual)
+    members.word("phase", &phase)
+    members.count("age_ms", &ageMilliseconds)
+    members.flag("heard", &isHeard, usual: true)
+    members.count("waiting", &waiting, isShort: true)
   }
 }
 
 /// The body of `{"reloaded":{…}}`: the effects of reloading the configuration.
-package struct ReloadReport: Hashable, Sendable {
+package struct ReloadReport: ListedObject, Hashable, Sendable {
   /// The number of devices and keys now.
-  package var devices: Int
-  package var keys: Int
+  package var devices = 0
+  package var keys = 0
   /// Keys that are new, gone or changed, in order of definition.
-  package var added: [String]
-  package var removed: [String]
-  package var changed: [String]
+  package var added: [String] = []
+  package var removed: [String] = []
+  package var changed: [String] = []
   /// Changed sections that apply only after a restart.
-  package var restart: [String]
+  package var restart: [String] = []
   /// Warnings, as `file:line:column: message`.
-  package var warnings: [String]
+  package var warnings: [String] = []
   /// The files that were read, with absolute paths.
   package var files: GatewayFiles?
+
+  package init() {}
 
   package init(
     devices: Int,
@@ -357,36 +334,14 @@ package struct ReloadReport: Hashable, Sendable {
     self.warnings = warnings
   }
 
-  /// Reads the body; `nil` without its counts.
-  package init?(_ json: JSONValue) {
-    guard let devices = json["devices"]?.count, let keys = json["keys"]?.count else { return nil }
-    self.init(
-      devices: devices,
-      keys: keys,
-      added: Self.texts(json["added"]),
-      removed: Self.texts(json["removed"]),
-      changed: Self.texts(json["changed"]),
-      restart: Self.texts(json["restart"]),
-      warnings: Self.texts(json["warnings"])
-    )
-    files = json["files"].flatMap(GatewayFiles.init)
-  }
-
-  package var json: JSONValue {
-    .object([
-      "devices": .integer(Int64(devices)), "keys": .integer(Int64(keys)),
-      "added": Self.list(added), "removed": Self.list(removed), "changed": Self.list(changed),
-      "restart": Self.list(restart), "warnings": Self.list(warnings),
-      "files": files?.json ?? .null,
-    ])
-  }
-
-  private static func texts(_ json: JSONValue?) -> [String] {
-    guard case .array(let items) = json else { return [] }
-    return items.compactMap(\.string)
-  }
-
-  private static func list(_ texts: [String]) -> JSONValue {
-    .array(texts.map { .string($0) })
+  package mutating func list(_ members: inout MemberList) {
+    members.count("devices", &devices, isNeeded: true)
+    members.count("keys", &keys, isNeeded: true)
+    members.texts("added", &added)
+    members.texts("removed", &removed)
+    members.texts("changed", &changed)
+    members.texts("restart", &restart)
+    members.texts("warnings", &warnings)
+    members.object("files", &files)
   }
 }

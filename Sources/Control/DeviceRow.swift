@@ -1,28 +1,26 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import JSON
-
 /// One line of `devices`: a device, its properties, and whether it is online.
-package struct DeviceRow: Hashable, Sendable {
+package struct DeviceRow: ListedObject, Hashable, Sendable {
   package enum Availability: String, Hashable, Sendable {
     case online, offline
     /// The device has no topic that says so, or none has said anything.
     case unknown
   }
 
-  package var id: String
-  package var name: String
+  package var id = ""
+  package var name = ""
   /// Where it is; `nil` if nothing says so.
   package var area: String?
   package var lane: String?
   /// The ids of its properties, in order of definition.
-  package var properties: [String]
+  package var properties: [String] = []
   /// Their types, in the same order.
-  package var types: [String]
+  package var types: [String] = []
   /// The ids of those that only the device changes.
   package var readOnly: [String] = []
-  package var availability: Availability
+  package var availability = Availability.unknown
   /// How long it has been offline, if that is known.
   package var awayMilliseconds: Int?
   /// The ids of a group's members; empty for a device of its own.
@@ -34,7 +32,9 @@ package struct DeviceRow: Hashable, Sendable {
   /// Why nothing can be sent to it at the moment; `nil` if it can.
   package var obstacle: String?
   /// The topic that its commands share, or the levels that their topics share, followed by `/…`.
-  package var topic: String
+  package var topic = ""
+
+  package init() {}
 
   package init(
     id: String,
@@ -52,40 +52,22 @@ package struct DeviceRow: Hashable, Sendable {
     self.topic = topic
   }
 
-  package var json: JSONValue {
-    guard case .object(let members) = row, !isHeard else { return row }
-    return .object(members + [.init("heard", false)])
-  }
-
-  private var row: JSONValue {
-    .object([
-      "device": .string(id), "name": .string(name), "area": .text(area), "lane": .text(lane),
-      "properties": .texts(properties), "types": .texts(types), "read_only": .texts(readOnly),
-      "availability": .string(availability.rawValue), "away_ms": .count(awayMilliseconds),
-      "sleeps": .boolean(sleeps), "obstacle": .text(obstacle), "members": .texts(members),
-      "topic": .string(topic),
-    ])
-  }
-
-  /// Reads a row; `nil` without an id.
-  package init?(_ json: JSONValue) {
-    guard let id = json["device"]?.string else { return nil }
-    self.init(
-      id: id,
-      name: json["name"]?.string ?? id,
-      properties: json.texts("properties"),
-      types: json.texts("types"),
-      availability: json["availability"]?.string.flatMap(Availability.init) ?? .unknown,
-      topic: json["topic"]?.string ?? ""
-    )
-    area = json["area"]?.string
-    readOnly = json.texts("read_only")
-    lane = json["lane"]?.string
-    awayMilliseconds = json["away_ms"]?.count
-    sleeps = json["sleeps"] == true
-    isHeard = json["heard"] != false
-    obstacle = json["obstacle"]?.string
-    members = json.texts("members")
+  package mutating func list(_ members: inout MemberList) {
+    members.text("device", &id, isNeeded: true)
+    members.text("name", &name)
+    members.text("area", &area)
+    members.text("lane", &lane)
+    members.texts("properties", &properties)
+    members.texts("types", &types)
+    members.texts("read_only", &readOnly)
+    members.word("availability", &availability)
+    members.count("away_ms", &awayMilliseconds)
+    members.flag("sleeps", &sleeps)
+    members.text("obstacle", &obstacle)
+    members.texts("members", &self.members)
+    members.text("topic", &topic)
+    members.flag("heard", &isHeard, usual: true)
+    if name.isEmpty { name = id }
   }
 
   /// Whether it is in an area; see ``AreaName``.

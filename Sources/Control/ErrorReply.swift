@@ -5,13 +5,15 @@ package import JSON
 internal import Values
 
 /// The body of `{"error":{"code":…,"message":…,"line":…}}`.
-package struct ErrorReply: Hashable, Sendable {
+package struct ErrorReply: ListedObject, Hashable, Sendable {
   /// A short stable word, usually one of ``ErrorCode``.
-  package var code: String
+  package var code = ""
   /// A sentence for people.
-  package var message: String
+  package var message = ""
   /// The line of the input, counted from 1.
   package var line: Int?
+
+  package init() {}
 
   package init(code: String, message: String, line: Int?) {
     self.code = code
@@ -27,19 +29,10 @@ package struct ErrorReply: Hashable, Sendable {
     self.init(code: error.code, message: error.message, line: line)
   }
 
-  /// Reads the body; `nil` without code and message.
-  package init?(_ json: JSONValue) {
-    guard let code = json["code"]?.string, let message = json["message"]?.string else {
-      return nil
-    }
-    self.init(code: code, message: message, line: json["line"]?.count)
-  }
-
-  package var json: JSONValue {
-    .object([
-      "code": .string(code), "message": .string(message),
-      "line": line.map { .integer(Int64($0)) } ?? .null,
-    ])
+  package mutating func list(_ members: inout MemberList) {
+    members.text("code", &code, isNeeded: true)
+    members.text("message", &message, isNeeded: true)
+    members.count("line", &line)
   }
 }
 

@@ -5,20 +5,20 @@ package import JSON
 package import Values
 
 /// One event of a command's life cycle, the same object on every surface.
-package struct EventObject: Hashable, Sendable {
+package struct EventObject: ListedObject, Hashable, Sendable {
   /// The caller's identifier, or the gateway's.
-  package var id: String
-  package var key: String
-  package var phase: Phase
+  package var id = ""
+  package var key = ""
+  package var phase = Phase.accepted
   /// The value of the command; `nil` where there is none, as for a rejected toggle.
   package var value: JSONValue?
   /// Changes to this key that were replaced since its last run or cancel.
-  package var collapsed: Int
+  package var collapsed = 0
   package var source: String?
   /// The wall-clock time, such as `2026-11-21T08:00:00.123Z`.
-  package var at: String
+  package var at = ""
   /// The number of the attempt, from 1; retries increase it.
-  package var attempt: Int
+  package var attempt = 1
   /// The reason in words, if the phase alone does not explain it.
   package var reason: String?
   /// The group whose command this is a part of.
@@ -27,6 +27,8 @@ package struct EventObject: Hashable, Sendable {
   package var gateway: String?
   /// In the answer to a change of several properties: how many answers it has, one for each.
   package var of: Int?
+
+  package init() {}
 
   package init(
     id: String,
@@ -54,17 +56,19 @@ package struct EventObject: Hashable, Sendable {
 }
 
 extension EventObject {
-  /// The event as a JSON tree, members in the contract's order.
-  package var json: JSONValue {
-    var members: [JSONValue.Member] = [
-      .init("id", .string(id)), .init("key", .string(key)), .init("phase", .string(phase.rawValue)),
-      .init("value", value ?? .null), .init("collapsed", .count(collapsed)),
-      .init("source", .text(source)), .init("at", .string(at)), .init("attempt", .count(attempt)),
-      .init("reason", .text(reason)),
-    ]
-    if let group { members.append(.init("group", .string(group))) }
-    if let gateway { members.append(.init("gateway", .string(gateway))) }
-    return .object(members)
+  package mutating func list(_ members: inout MemberList) {
+    members.member("id", &id, isNeeded: true, read: ControlRequest.text) { .string($0) }
+    members.text("key", &key, isNeeded: true)
+    members.word("phase", &phase, isNeeded: true)
+    members.value("value", &value)
+    members.count("collapsed", &collapsed)
+    members.text("source", &source)
+    members.text("at", &at, isNeeded: true)
+    members.count("attempt", &attempt)
+    members.text("reason", &reason)
+    members.text("group", &group, isShort: true)
+    members.text("gateway", &gateway, isShort: true)
+    members.member("of", &of, read: { .some($0.count) }) { _ in nil }
   }
 
   /// The object's text.
@@ -92,47 +96,6 @@ extension EventObject {
       gateway: gateway,
       to: &output
     )
-  }
-
-  /// Reads an event; `nil` when a member is missing or of the wrong type.
-  ///
-  /// Members that this version does not know are ignored.
-  package init?(_ json: JSONValue) {
-    guard let id = json["id"].flatMap(ControlRequest.text), let key = json["key"]?.string,
-      let phase = json["phase"]?.string.flatMap(Phase.init), let at = json["at"]?.string
-    else { return nil }
-    self.init(
-      id: id,
-      key: key,
-      phase: phase,
-      value: json["value"]?.unlessNull,
-      collapsed: json["collapsed"]?.count ?? 0,
-      source: json["source"]?.string,
-      at: at,
-      attempt: json["attempt"]?.count ?? 1,
-      reason: json["reason"]?.string
-    )
-    of = json["of"]?.count
-    group = json["group"]?.string
-    gateway = json["gateway"]?.string
-  }
-}
-
-extension JSONValue {
-  /// An integer that fits `Int`.
-  var count: Int? {
-    switch self {
-    case .integer(let number): Int(exactly: number)
-    case .number(let number): Int(exactly: number)
-    case .null, .boolean, .string, .array, .object: nil
-    }
-  }
-}
-
-extension JSONValue {
-  /// The value; `nil` for JSON's `null`.
-  var unlessNull: JSONValue? {
-    if case .null = self { .none } else { .some(self) }
   }
 }
 

@@ -2,19 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
-internal import JSON
 internal import Values
 
 /// The files that a gateway reads.
-package struct GatewayFiles: Hashable, Sendable {
+package struct GatewayFiles: ListedObject, Hashable, Sendable {
   /// The settings file; `nil` for built-in settings.
   package var settings: String?
   /// The folder with the device files.
-  package var devices: String
+  package var devices = ""
+
+  package init() {}
 
   package init(settings: String?, devices: String) {
     self.settings = settings
     self.devices = devices
+  }
+
+  package mutating func list(_ members: inout MemberList) {
+    members.text("settings", &settings)
+    members.text("devices", &devices, isNeeded: true)
   }
 
   /// The same files, with absolute paths.
@@ -67,17 +73,6 @@ extension GatewayFiles: CustomStringConvertible {
   /// `home/settle.yaml and home/devices`.
   package var description: String {
     Excerpt.visible("\(settings ?? "built-in settings") and \(devices)")
-  }
-}
-
-extension GatewayFiles {
-  var json: JSONValue {
-    .object(["settings": .text(settings), "devices": .string(devices)])
-  }
-
-  init?(_ json: JSONValue) {
-    guard let devices = json["devices"]?.string else { return nil }
-    self.init(settings: json["settings"]?.string, devices: devices)
   }
 }
 

@@ -5,7 +5,7 @@ internal import Values
 package import JSON
 
 /// One line of `pending`: a value that is not sent yet, and what it waits for.
-package struct PendingRow: Hashable, Sendable {
+package struct PendingRow: ListedObject, Hashable, Sendable {
   /// Why a value is still pending.
   package enum Waits: String, Hashable, Sendable, CaseIterable {
     /// The key is not quiet yet.
@@ -22,14 +22,16 @@ package struct PendingRow: Hashable, Sendable {
     case asleep
   }
 
-  package var key: String
-  package var value: JSONValue
-  package var collapsed: Int
+  package var key = ""
+  package var value = JSONValue.null
+  package var collapsed = 0
   /// How many commands wait; more than one only of an action, whose next one is `value`.
-  package var waiting: Int
-  package var waits: Waits
+  package var waiting = 1
+  package var waits = Waits.quiet
   /// The time until it is sent; `nil` if that does not depend on the clock.
   package var dueMilliseconds: Int?
+
+  package init() {}
 
   package init(
     key: String,
@@ -47,28 +49,12 @@ package struct PendingRow: Hashable, Sendable {
     self.dueMilliseconds = dueMilliseconds
   }
 
-  /// Reads a row; `nil` when a member is missing or of the wrong type.
-  package init?(_ json: JSONValue) {
-    guard let key = json["key"]?.string, let value = json["value"],
-      let waits = json["waits"]?.string.flatMap(Waits.init)
-    else { return nil }
-    self.init(
-      key: key,
-      value: value,
-      collapsed: json["collapsed"]?.count ?? 0,
-      waiting: json["waiting"]?.count ?? 1,
-      waits: waits,
-      dueMilliseconds: json["due_ms"]?.count
-    )
-  }
-
-  package var json: JSONValue {
-    var members: [JSONValue.Member] = [
-      .init("key", .string(key)), .init("value", value),
-      .init("collapsed", .integer(Int64(collapsed))), .init("waits", .string(waits.rawValue)),
-      .init("due_ms", dueMilliseconds.map { .integer(Int64($0)) } ?? .null),
-    ]
-    if waiting > 1 { members.append(.init("waiting", .integer(Int64(waiting)))) }
-    return .object(members)
+  package mutating func list(_ members: inout MemberList) {
+    members.text("key", &key, isNeeded: true)
+    members.member("value", &value, isNeeded: true, read: { $0 }, write: { $0 })
+    members.count("collapsed", &collapsed)
+    members.word("waits", &waits, isNeeded: true)
+    members.count("due_ms", &dueMilliseconds)
+    members.member("waiting", &waiting, read: \.count) { $0 > 1 ? .count($0) : nil }
   }
 }

@@ -83,7 +83,8 @@ extension PropertyRow {
     add("ends", .array(ends.map(JSONValue.string)))
     if !isHeard { add("heard", false) }
     if let unreadable { add("unreadable", unreadable.json) }
-    return .object(members + (details?.jsonMembers ?? []))
+    guard case .object(let more)? = details?.json else { return .object(members) }
+    return .object(members + more)
   }
 
   private var policyJSON: JSONValue {
@@ -176,56 +177,58 @@ extension PropertyRow {
 }
 
 /// The reports of a property that could not be read.
-package struct UnreadableRow: Hashable, Sendable {
-  package var count: UInt64
+package struct UnreadableRow: ListedObject, Hashable, Sendable {
+  package var count: UInt64 = 0
   /// The newest, shortened.
-  package var last: String
+  package var last = ""
+
+  package init() {}
 
   package init(count: UInt64, last: String) {
     self.count = count
     self.last = last
   }
 
-  /// Reads a row; `nil` without a count.
-  package init?(_ json: JSONValue) {
-    guard let count = json["count"]?.count else { return nil }
-    self.init(count: UInt64(clamping: count), last: json["last"]?.string ?? "")
+  package mutating func list(_ members: inout MemberList) {
+    members.count("count", &count, isNeeded: true)
+    members.text("last", &last)
   }
-
-  package var members: [JSONValue.Member] {
-    [.init("count", .integer(Int64(clamping: count))), .init("last", .string(last))]
-  }
-
-  var json: JSONValue { .object(members) }
 }
 
 /// What `describe` of a single key says beside its ``PropertyRow``: topics, and the message that
 /// would be sent.
-package struct PropertyDetails: Hashable, Sendable {
+package struct PropertyDetails: ListedObject, Hashable, Sendable {
   /// A topic on which the device reports the property.
-  package struct Source: Hashable, Sendable {
-    package var topic: String
+  package struct Source: ListedObject, Hashable, Sendable {
+    package var topic = ""
     /// Where the value is in the payload, as a JSON Pointer.
-    package var pointer: String
+    package var pointer = ""
     /// Whether it only acknowledges commands.
-    package var acknowledges: Bool
+    package var acknowledges = false
+
+    package init() {}
 
     package init(topic: String, pointer: String, acknowledges: Bool) {
       self.topic = topic
       self.pointer = pointer
       self.acknowledges = acknowledges
     }
+
+    package mutating func list(_ members: inout MemberList) {
+      members.text("topic", &topic, isNeeded: true)
+      members.text("value", &pointer)
+      members.flag("acknowledges", &acknowledges)
+    }
   }
 
   /// `nil` where the device has none.
   package var lane: String?
   /// How long a value may wait for an offline broker or device.
-  package var ttlMilliseconds: Int
+  package var ttlMilliseconds = 0
   /// The keys that a group's key stands for; empty for any other.
   package var members: [String] = []
   /// Where commands go.
-  package var commandTopic: String
-  package var qos: Int
+  package var out = Target()
   package var states: [Source] = []
   /// Topics that say whether the device is online.
   package var availability: [String] = []
@@ -249,63 +252,37 @@ package struct PropertyDetails: Hashable, Sendable {
   /// The message for the value that the key shows, or for one that it may have.
   package var message: MessagePreview?
 
-  package init(commandTopic: String, qos: Int, ttlMilliseconds: Int) {
-    self.commandTopic = commandTopic
-    self.qos = qos
-    self.ttlMilliseconds = ttlMilliseconds
+  package init() {}
+
+  /// Where commands go.
+  package struct Target: ListedObject, Hashable, Sendable {
+    package var topic = ""
+    package var qos = 0
+
+    package init() {}
+
+    package mutating func list(_ members: inout MemberList) {
+      members.text("topic", &topic, isNeeded: true)
+      members.count("qos", &qos)
+    }
   }
 
-  var jsonMembers: [JSONValue.Member] {
-    let sources = states.map { source -> JSONValue in
-      .object([
-        "topic": .string(source.topic), "value": .string(source.pointer),
-        "acknowledges": .boolean(source.acknowledges),
-      ])
-    }
-    return [
-      .init("lane", .text(lane)), .init("ttl_ms", .count(ttlMilliseconds)),
-      .init("out", .object(["topic": .string(commandTopic), "qos": .count(qos)])),
-      .init("in", .array(sources)), .init("availability", .texts(availability)),
-      .init("awake", .text(awake)),
-      .init("retries", .count(retries)), .init("excludes", .texts(excludes)),
-      .init("implies", .object(implies)),
-      .init("hold_ms", holdMilliseconds.map { .count($0) } ?? .null), .init("hands", .texts(hands)),
-      .init("held_by", .text(heldBy)),
-      .init("held_ms", heldMilliseconds.map { .count($0) } ?? .null),
-      .init("obstacle", .text(obstacle)), .init("members", .texts(members)),
-      .init("message", message?.json ?? .null),
-    ]
-  }
-
-  /// Reads the members of a row; `nil` for a row without details.
-  init?(_ json: JSONValue) {
-    guard let out = json["out"], let topic = out["topic"]?.string else { return nil }
-    self.init(
-      commandTopic: topic,
-      qos: out["qos"]?.count ?? 0,
-      ttlMilliseconds: json["ttl_ms"]?.count ?? 0
-    )
-    lane = json["lane"]?.string
-    states = json.rows("in") { row in
-      row["topic"]?.string.map {
-        Source(
-          topic: $0,
-          pointer: row["value"]?.string ?? "",
-          acknowledges: row["acknowledges"] == true
-        )
-      }
-    }
-    availability = json.texts("availability")
-    awake = json["awake"]?.string
-    retries = json["retries"]?.count ?? 0
-    excludes = json.texts("excludes")
-    if case .object(let values)? = json["implies"] { implies = values }
-    holdMilliseconds = json["hold_ms"]?.count
-    hands = json.texts("hands")
-    members = json.texts("members")
-    heldBy = json["held_by"]?.string
-    heldMilliseconds = json["held_ms"]?.count
-    obstacle = json["obstacle"]?.string
-    message = json["message"].flatMap(MessagePreview.init)
+  package mutating func list(_ members: inout MemberList) {
+    members.text("lane", &lane)
+    members.count("ttl_ms", &ttlMilliseconds)
+    members.member("out", &out, isNeeded: true, read: Target.init) { $0.json }
+    members.objects("in", &states)
+    members.texts("availability", &availability)
+    members.text("awake", &awake)
+    members.count("retries", &retries)
+    members.texts("excludes", &excludes)
+    members.member("implies", &implies, read: \.members) { .object($0) }
+    members.count("hold_ms", &holdMilliseconds)
+    members.texts("hands", &hands)
+    members.text("held_by", &heldBy)
+    members.count("held_ms", &heldMilliseconds)
+    members.text("obstacle", &obstacle)
+    members.texts("members", &self.members)
+    members.object("message", &message)
   }
 }

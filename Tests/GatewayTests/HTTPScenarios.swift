@@ -268,6 +268,16 @@ import Testing
     #expect(try bench.witness().waitFor("cmd/dev0", #"{"v":10000}"#))
   }
 
+  /// From version 1.0 on the library says so itself.
+  @Test func `a request without the header Host is refused`() throws {
+    let (bench, curl) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
+    let change = ["-X", "PUT", "--json", "5", "-H", "Host:"]
+
+    #expect(try curl("/v1/devices", "-H", "Host:").status == 400)
+    #expect(try curl.start("/v1/devices/dev0/level", change).answer().status == 400)
+    #expect(try bench.witness().texts(on: "cmd/dev0").isEmpty)
+  }
+
   @Test func `an invalid request is a problem with its status`() throws {
     let (bench, curl) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
 
@@ -370,7 +380,6 @@ import Testing
     .init((["-d", "x", "-X", "GET"], "/v1/devices", 400, "bad_request")),
     .init((["-H", "Host: evil.example"], "/v1/devices", 421, "wrong_host")),
     .init((["-H", "Host: evil.example"], "/healthz", 421, "wrong_host")),
-    .init((["-H", "Host:"], "/v1/devices", 400, "bad_request")),
     .init((["-H", "Origin: http://evil.example"], "/v1/devices", 403, "wrong_origin")),
     .init((["-X", "POST", "-H", "Origin: null"], "/v1/flush", 403, "wrong_origin")),
     .init((["-X", "POST", "-H", "Sec-Fetch-Site: same-site"], "/v1/flush", 403, "wrong_origin")),

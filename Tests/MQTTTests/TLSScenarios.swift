@@ -89,7 +89,7 @@ import Testing
 
   @Test func `an expired certificate is refused until the broker has a new one`() throws {
     var options = TestBroker.Options()
-    options.certificate = try authority.certificate(name: "localhost", days: -1)
+    options.certificate = try authority.certificate(name: "localhost", days: 0)
     let broker = try TestBroker(options: options)
     try broker.start()
     let harness = try Harness(configuration(broker))

@@ -21,7 +21,7 @@ package final class TestAuthority {
 
   deinit { TemporaryFolder.remove(directory) }
 
-  /// A certificate for `name`, and its key; with `days` of -1 it expired yesterday.
+  /// A certificate for `name`, and its key; with `days` of 0 it expires at once.
   package func certificate(name: String, days: Int = 2) throws -> (file: String, key: String) {
     let base = directory + "/" + name
     try TextFile.write("subjectAltName=DNS:\(name)\n", to: base + ".ext")
