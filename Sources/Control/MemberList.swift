@@ -23,6 +23,7 @@ extension ListedObject {
   /// Members that this version does not know are ignored; what another version leaves out, or has
   /// of another type, keeps its default.
   package init?(_ json: JSONValue) {
+    guard case .object = json else { return nil }
     self.init()
     var members = MemberList(reading: json)
     list(&members)

@@ -154,18 +154,18 @@ private struct Description {
   private mutating func add(_ details: PropertyDetails, _ row: PropertyRow) {
     guard details.members.isEmpty else {
       add("group of", details.members.joined(separator: ", "))
-      guard !details.commandTopic.isEmpty else { return }
+      guard !details.out.topic.isEmpty else { return }
       add("lane", details.lane ?? "none")
       return add(
         "sends to",
-        "\(details.commandTopic) (QoS \(details.qos)), for all members at once"
+        "\(details.out.topic) (QoS \(details.out.qos)), for all members at once"
       )
     }
     if row.isReadOnly {
       add("sends to", "nothing: it is read-only, and only the device changes it")
     } else {
       add("lane", details.lane ?? "none")
-      add("sends to", "\(details.commandTopic) (QoS \(details.qos))")
+      add("sends to", "\(details.out.topic) (QoS \(details.out.qos))")
     }
     for source in details.states {
       let place = source.pointer.isEmpty ? "" : ", value at \(source.pointer)"

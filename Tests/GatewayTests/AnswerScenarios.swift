@@ -98,11 +98,11 @@ import Testing
 
     let details = try #require(row.details)
     #expect(details.lane == "mesh")
-    #expect(details.commandTopic == "zigbee2mqtt/desk_lamp/set")
+    #expect(details.out.topic == "zigbee2mqtt/desk_lamp/set")
     #expect(details.states.map(\.topic) == ["zigbee2mqtt/desk_lamp"])
     #expect(details.states.map(\.pointer) == ["/brightness"])
     #expect(details.availability.contains("zigbee2mqtt/desk_lamp/availability"))
-    #expect(details.message?.topic == details.commandTopic)
+    #expect(details.message?.topic == details.out.topic)
     #expect(details.obstacle == nil)
   }
 

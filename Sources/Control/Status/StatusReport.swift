@@ -101,7 +101,9 @@ extension StatusReport {
       members.text("cluster", &name, isNeeded: true)
       members.text("member", &member, isNeeded: true)
       members.objects("members", &self.members)
-      members.member("partitions", &owners) { $0.elements?.map { $0["owner"]?.string } } write: { owners in
+      members.member("partitions", &owners) {
+        $0.elements?.map { $0["owner"]?.string }
+      } write: { owners in
         .array(owners.enumerated().map { .object(["partition": .count($0), "owner": .text($1)]) })
       }
       members.object("engine", &engine)

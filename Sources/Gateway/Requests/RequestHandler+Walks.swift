@@ -198,11 +198,10 @@ extension RequestHandler {
     let entry = registry[key]
     let device = registry.devices[entry.device]
     let property = entry.property
-    var details = PropertyDetails(
-      commandTopic: property.command.topic,
-      qos: property.command.qos,
-      ttlMilliseconds: Int(property.ttl.wholeNanoseconds / 1_000_000)
-    )
+    var details = PropertyDetails()
+    details.out.topic = property.command.topic
+    details.out.qos = property.command.qos
+    details.ttlMilliseconds = Int(property.ttl.wholeNanoseconds / 1_000_000)
     details.lane = device.lane
     details.members = registry.groups.members(of: key).map { registry[$0].key }
     details.states = property.states.map {
