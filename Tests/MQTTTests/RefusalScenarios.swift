@@ -214,8 +214,9 @@ import Testing
     #expect(harness.client.statistics.losses == 0)
   }
 
-  /// MQTT has no such codes for a publish. Newer versions of libmosquitto end the connection, older
-  /// ones pass the code on.
+  /// MQTT has no such codes for a publish.
+  ///
+  /// Newer versions of libmosquitto end the connection, older ones pass the code on.
   @Test(arguments: [0x95, 0xC5] as [UInt8])
   func `a publish that is refused with an unknown code holds up no other`(code: UInt8) throws {
     let broker = try ScriptedBroker(
