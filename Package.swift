@@ -63,7 +63,8 @@ let queue: [Target] = [
 
 /// What is decided, without clock, lock or I/O.
 let decisions: [Target] = [
-  module("JSON"),
+  library("CJansson", "jansson", "libjansson-dev"),
+  module("JSON", "CJansson"),
   .target(name: "Values", dependencies: ["JSON"], linkerSettings: [.linkedLibrary("m")]),
   module("Devices", "JSON LastOut Values"),
   module("Commands", "Devices JSON LastOut Values"),
@@ -74,12 +75,10 @@ let decisions: [Target] = [
   module("Cluster", "Durability LastOut"),
 ]
 
-/// Shared ground: JSON text, command lines, the event loop, the log, what Glibc's module lacks.
+/// Shared ground: command lines, the event loop, the log, what Glibc's module lacks.
 let ground: [Target] = [
-  library("CJansson", "jansson", "libjansson-dev"),
   library("CUV", "libuv", "libuv1-dev"),
   .systemLibrary(name: "CLinux"),
-  module("JSONParsing", "CJansson JSON"),
   module("Arguments", "Values"),
   module("Operations", "CUV LastOut"),
 ]
@@ -99,7 +98,7 @@ let surfaces: [Target] = [
       .define("SETTLE_COMMIT", to: "\"\(Context.environment["SETTLE_COMMIT"] ?? "")\"")
     ]
   ),
-  module("Control", "CBuild CLinux JSON JSONParsing Values"),
+  module("Control", "CBuild CLinux JSON Values"),
   module("MQTT", "CMosquitto COpenSSL Devices LastOut Operations Values"),
   module(
     "Configuration",
@@ -110,7 +109,7 @@ let surfaces: [Target] = [
   module("Journal", "CLinux CSQLite Durability LastOut Operations"),
   // The cluster's engine: NATS JetStream, by libnats, which is loaded when it is needed.
   .target(name: "CNATS"),
-  module("Engine", "CNATS Cluster Durability JSON JSONParsing LastOut Operations"),
+  module("Engine", "CNATS Cluster Durability JSON LastOut Operations"),
   module(
     "HTTP",
     "CMicroHTTPD CZLib Devices JSON LastOut Operations Values",
@@ -128,21 +127,19 @@ let programs: [Target] = [
     "Gateway",
     """
     Cluster Commands Configuration Control Devices Durability Engine GatewayCore HTTP HomeAssistant
-    JSON JSONParsing Journal LastOut MQTT Operations Panel Routing Values
+    JSON Journal LastOut MQTT Operations Panel Routing Values
     """
   ),
-  module("PrivateBroker", "Operations"),
   module(
     "Simulation",
     """
-    Commands Configuration Control Devices Gateway GatewayCore JSON JSONParsing LastOut MQTT
-    Operations PrivateBroker Values
+    Commands Configuration Control Devices Gateway GatewayCore JSON LastOut MQTT Operations Values
     """
   ),
   // A broker that is tested, the files of a new installation, and device files from announcements.
   module(
     "Import",
-    "Configuration Devices JSON JSONParsing LastOut MQTT Operations Routing Values"
+    "Configuration Devices JSON LastOut MQTT Operations Routing Values"
   ),
   // The full-screen stepper as values; only the program draws. ncurses has no pkgConfig here, about
   // whose feature macros SwiftPM warns; the module map names the libraries.
@@ -150,7 +147,7 @@ let programs: [Target] = [
   library("CNcurses", nil, "libncurses-dev"),
   .executableTarget(
     name: "settle",
-    dependencies: dependencies("Arguments Control JSON JSONParsing Values"),
+    dependencies: dependencies("Arguments Control JSON Values"),
     // It is started for every tap: no dynamic linker, no symbols, and still position independent.
     linkerSettings: shipped(
       ["-static-executable", "-Xclang-linker", "-static-pie"],
@@ -201,30 +198,30 @@ let testing: [Target] = [
     "Configuration Devices JSON LastOut Routing Values"
   ),
   tests("CommandsTests", "Commands Devices JSON LastOut LastOutTesting Values"),
-  tests("ControlTests", "Control Devices JSON JSONParsing Operations Values"),
+  tests("ControlTests", "Control Devices JSON Operations Values"),
   tests("ScreenTests", "Control Devices JSON LastOut Screen Values"),
   tests(
     "GatewayCoreTests",
     """
-    Commands Devices Durability GatewayCore JSON JSONParsing LastOut LastOutTesting Routing Values
+    Commands Devices Durability GatewayCore JSON LastOut LastOutTesting Routing Values
     """
   ),
   tests("FaultSimulationTests", "Commands FaultSimulation LastOutTesting Values"),
   tests("ClusterTests", "Cluster ClusterSimulation Durability LastOut"),
   tests(
     "EngineTests",
-    "Cluster Durability Engine FaultySync Journal LastOut Operations PrivateBroker TestBroker"
+    "Cluster Durability Engine FaultySync Journal LastOut Operations TestBroker"
   ),
   tests("MeshSimulationTests", "Devices MeshSimulation"),
-  tests("HTTPTests", "Devices HTTP JSON JSONParsing LastOut Operations PrivateBroker"),
+  tests("HTTPTests", "Devices HTTP JSON LastOut Operations"),
   tests(
     "HomeAssistantTests",
     hasFixtures: true,
-    "Configuration Devices HomeAssistant JSON JSONParsing LastOut Values"
+    "Configuration Devices HomeAssistant JSON LastOut Values"
   ),
-  tests("JSONParsingTests", "JSON JSONParsing"),
+  tests("JSONTests", "JSON"),
   tests("ArgumentsTests", "Arguments"),
-  tests("OperationsTests", "LastOut Operations PrivateBroker TestBroker"),
+  tests("OperationsTests", "LastOut Operations TestBroker"),
   // Everything that reads bytes from outside, for the fuzzer and for tests.
   support(
     "FuzzTargets",
@@ -234,7 +231,7 @@ let testing: [Target] = [
     """
   ),
   tests("FuzzTargetsTests", "FuzzTargets"),
-  tests("MQTTTests", "LastOut MQTT Operations PrivateBroker TestBroker"),
+  tests("MQTTTests", "LastOut MQTT Operations TestBroker"),
   tests(
     "JournalTests",
     """
@@ -252,26 +249,25 @@ let testing: [Target] = [
   tests(
     "GatewayTests",
     """
-    Cluster Commands Configuration Control Devices Gateway GatewayCore HomeAssistant JSON
-    JSONParsing LastOut LastOutTesting MQTT Operations PrivateBroker Simulation TestBroker Values
+    Cluster Commands Configuration Control Devices Gateway GatewayCore HomeAssistant JSON LastOut
+    LastOutTesting MQTT Operations Simulation TestBroker Values
     """
   ),
   tests(
     "SimulationTests",
     """
-    Configuration Control Devices JSON JSONParsing LastOut Operations PrivateBroker Simulation
-    TestBroker Values
+    Configuration Control Devices JSON LastOut Operations Simulation TestBroker Values
     """
   ),
   tests(
     "ImportTests",
     hasFixtures: true,
     """
-    Configuration Devices Import JSON JSONParsing LastOut LastOutTesting Operations PrivateBroker
-    Routing Simulation TestBroker Values
+    Configuration Devices Import JSON LastOut LastOutTesting Operations Routing Simulation
+    TestBroker Values
     """
   ),
-  support("TestBroker", "CMosquitto LastOut Operations PrivateBroker Simulation"),
+  support("TestBroker", "CMosquitto LastOut Operations Simulation"),
 ]
 
 // The benchmarks' Swift side, for `make bench` alone; and the fuzzer, for `.ci/fuzz` alone, whose

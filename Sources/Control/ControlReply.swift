@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import JSON
-internal import JSONParsing
 package import Values
 
 /// One line of the gateway; each carries the request's `id`, `null` where none was given.

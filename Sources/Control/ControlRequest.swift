@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import JSON
-internal import JSONParsing
 package import Values
 
 /// One line of the grammar that the socket, `simulate` and `demo --script` share.

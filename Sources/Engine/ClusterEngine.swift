@@ -3,7 +3,6 @@
 
 package import Cluster
 import JSON
-import JSONParsing
 import LastOut
 package import Operations
 

@@ -4,7 +4,6 @@
 package import Cluster
 import Durability
 import JSON
-import JSONParsing
 import LastOut
 
 /// The bytes of a ``LogFrame``.

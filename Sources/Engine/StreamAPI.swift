@@ -3,7 +3,6 @@
 
 import Cluster
 import JSON
-import JSONParsing
 import LastOut
 import Operations
 

@@ -4,7 +4,6 @@
 import Control
 import Glibc
 import JSON
-import JSONParsing
 import Values
 
 /// One event as a line: aligned and colored on a terminal, tab separated in a pipe.

@@ -4,7 +4,6 @@
 import Control
 import Devices
 import JSON
-import JSONParsing
 import Testing
 import Values
 

@@ -9,7 +9,6 @@ import Glibc
 import Journal
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import JSONParsing
+import JSON
 import LastOut
 
 @testable import Routing

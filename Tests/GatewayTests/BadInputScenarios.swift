@@ -3,10 +3,8 @@
 
 import Devices
 import JSON
-import JSONParsing
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

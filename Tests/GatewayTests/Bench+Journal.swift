@@ -4,7 +4,6 @@
 import Devices
 import Glibc
 import JSON
-import JSONParsing
 import TestBroker
 
 /// A bench whose gateway has a journal.

@@ -3,7 +3,6 @@
 
 import Devices
 import JSON
-import JSONParsing
 import LastOut
 import Operations
 import TestBroker

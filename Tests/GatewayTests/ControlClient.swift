@@ -4,7 +4,6 @@
 import Devices
 import Glibc
 import JSON
-import JSONParsing
 import LastOut
 import Operations
 import TestBroker

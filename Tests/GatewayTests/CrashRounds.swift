@@ -5,7 +5,6 @@ import Glibc
 import LastOut
 import LastOutTesting
 import Operations
-import PrivateBroker
 import TestBroker
 
 /// Rounds of a gateway under load that is killed at a random moment and restarted, and the messages

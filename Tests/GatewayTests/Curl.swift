@@ -4,10 +4,8 @@
 import Devices
 import Glibc
 import JSON
-import JSONParsing
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 
 /// The response to one call of `curl`.

@@ -4,7 +4,6 @@
 import Glibc
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 
 /// The built `settled` as a child process, which is killed at the end at the latest.

@@ -4,10 +4,8 @@
 import Devices
 import Glibc
 import JSON
-import JSONParsing
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

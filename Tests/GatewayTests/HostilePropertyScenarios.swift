@@ -5,7 +5,7 @@ import Devices
 import Glibc
 import JSON
 import LastOut
-import PrivateBroker
+import Operations
 import TestBroker
 import Testing
 

@@ -5,7 +5,6 @@ import Devices
 import JSON
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

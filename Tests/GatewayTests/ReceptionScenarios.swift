@@ -4,8 +4,7 @@
 import Control
 import Devices
 import JSON
-import JSONParsing
-import PrivateBroker
+import Operations
 import TestBroker
 import Testing
 

@@ -7,7 +7,6 @@ import Glibc
 import JSON
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

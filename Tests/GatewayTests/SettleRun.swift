@@ -3,7 +3,6 @@
 
 import Glibc
 import Operations
-import PrivateBroker
 import TestBroker
 
 /// A running `settle`, as started by a user's shell.

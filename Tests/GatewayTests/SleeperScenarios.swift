@@ -4,7 +4,7 @@
 import Devices
 import JSON
 import LastOut
-import PrivateBroker
+import Operations
 import TestBroker
 import Testing
 

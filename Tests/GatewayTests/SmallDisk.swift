@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import PrivateBroker
+import Operations
 
 /// A separate file system of a few megabytes; requires root.
 final class SmallDisk {

@@ -6,7 +6,6 @@ import Glibc
 import JSON
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

@@ -5,10 +5,8 @@ import Control
 import Devices
 import Glibc
 import JSON
-import JSONParsing
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

@@ -4,7 +4,6 @@
 import Glibc
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 
 /// A real terminal without a user: a shell in its own tmux, with scripted keys and readable cells.

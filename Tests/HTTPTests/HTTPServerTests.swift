@@ -5,7 +5,6 @@ import Glibc
 import HTTP
 import LastOut
 import Operations
-import PrivateBroker
 import Testing
 
 /// The server on a loop of its own, with a client on the same thread.

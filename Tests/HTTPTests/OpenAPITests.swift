@@ -4,7 +4,6 @@
 import Devices
 import HTTP
 import JSON
-import JSONParsing
 import Testing
 
 @Suite struct OpenAPITests {

@@ -6,7 +6,6 @@ import Devices
 import FoundationEssentials
 @testable import HomeAssistant
 import JSON
-import JSONParsing
 import LastOut
 import Testing
 import Values

@@ -3,7 +3,7 @@
 
 import Glibc
 import Import
-import PrivateBroker
+import Operations
 import Testing
 
 /// Files that are written as a whole.

@@ -5,7 +5,7 @@ import Configuration
 import Devices
 @testable import Import
 import JSON
-import PrivateBroker
+import Operations
 import Testing
 
 /// Announcements of real installations, and shortcuts to a plan.

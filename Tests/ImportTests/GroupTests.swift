@@ -4,7 +4,7 @@
 import Devices
 @testable import Import
 import JSON
-import PrivateBroker
+import Operations
 import TestBroker
 import Testing
 import Values

@@ -4,7 +4,6 @@
 import Glibc
 @testable import Import
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

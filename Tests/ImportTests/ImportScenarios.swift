@@ -5,8 +5,7 @@ import Devices
 import Glibc
 @testable import Import
 import JSON
-import JSONParsing
-import PrivateBroker
+import Operations
 import TestBroker
 import Testing
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 @testable import Import
-import PrivateBroker
+import Operations
 import TestBroker
 import Testing
 

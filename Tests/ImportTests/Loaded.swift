@@ -4,7 +4,7 @@
 import Configuration
 import Devices
 import Glibc
-import PrivateBroker
+import Operations
 import Testing
 
 /// Device files as `settle check` reads them.

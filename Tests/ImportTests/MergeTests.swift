@@ -3,7 +3,6 @@
 
 import Devices
 import JSON
-import JSONParsing
 import LastOutTesting
 import Testing
 import Values

@@ -3,7 +3,6 @@
 
 import Glibc
 import Operations
-import PrivateBroker
 import TestBroker
 
 /// The result of one run of a program.

@@ -3,7 +3,7 @@
 
 import Glibc
 @testable import Import
-import PrivateBroker
+import Operations
 import TestBroker
 import Testing
 

@@ -3,7 +3,7 @@
 
 import Glibc
 import Import
-import PrivateBroker
+import Operations
 import Testing
 
 /// Imported files name a schema that exists.

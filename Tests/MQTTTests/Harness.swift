@@ -6,7 +6,6 @@ import LastOut
 import MQTT
 import Operations
 import Synchronization
-import PrivateBroker
 import TestBroker
 import Testing
 

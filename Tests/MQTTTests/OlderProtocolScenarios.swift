@@ -5,7 +5,6 @@ import Glibc
 import LastOut
 import MQTT
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

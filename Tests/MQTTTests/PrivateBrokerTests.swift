@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import PrivateBroker
+import Operations
 import TestBroker
 import Testing
 

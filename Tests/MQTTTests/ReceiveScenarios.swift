@@ -4,7 +4,6 @@
 import LastOut
 import MQTT
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

@@ -4,9 +4,8 @@
 import Configuration
 import Devices
 import JSON
-import JSONParsing
 import LastOut
-import PrivateBroker
+import Operations
 import Simulation
 import TestBroker
 import Testing

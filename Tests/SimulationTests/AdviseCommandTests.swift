@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JSON
-import JSONParsing
 import TestBroker
 import Testing
 

@@ -6,7 +6,7 @@ import Control
 import Devices
 import JSON
 import LastOut
-import PrivateBroker
+import Operations
 import Simulation
 import Testing
 

@@ -4,7 +4,6 @@
 import Devices
 import FoundationEssentials
 import JSON
-import JSONParsing
 import LastOut
 import Testing
 

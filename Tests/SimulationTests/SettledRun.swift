@@ -3,7 +3,6 @@
 
 import Glibc
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import PrivateBroker
+import Operations
 
 /// A port whose connections are neither accepted nor refused, as behind a firewall that drops them.
 package final class BlackHole {

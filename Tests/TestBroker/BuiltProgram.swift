@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import PrivateBroker
+import Operations
 
 /// The programs that were built together with the tests.
 package enum BuiltProgram {

@@ -3,7 +3,6 @@
 
 import Glibc
 import Operations
-import PrivateBroker
 
 /// A TCP proxy on loopback between clients and a broker, which delays, drops and resets on demand.
 ///

@@ -4,7 +4,6 @@
 import Glibc
 import LastOut
 import Operations
-import PrivateBroker
 import Synchronization
 
 /// The thread of a ``FaultProxy``, and the state that it shares with callers.

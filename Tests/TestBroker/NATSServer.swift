@@ -3,7 +3,6 @@
 
 import Glibc
 import Operations
-import PrivateBroker
 
 /// A process of nats-server on loopback, with a folder of its own.
 ///

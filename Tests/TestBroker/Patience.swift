@@ -4,7 +4,6 @@
 internal import Glibc
 internal import LastOut
 package import Operations
-internal import PrivateBroker
 
 /// The processes that work for one test, and whether a wait of it has run out.
 ///

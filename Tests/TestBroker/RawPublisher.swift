@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import PrivateBroker
+import Operations
 
 /// A client that only publishes, at QoS 0 and as fast as the broker accepts it; not thread safe.
 package final class RawPublisher {

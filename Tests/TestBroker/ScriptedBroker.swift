@@ -4,7 +4,6 @@
 import Glibc
 package import LastOut
 import Operations
-import PrivateBroker
 
 /// A peer on loopback that answers each MQTT packet by a script, for answers that no real broker
 /// gives on demand.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Operations
-import PrivateBroker
 
 /// A certificate authority for tests, made with the openssl command; its folder is removed with it.
 package final class TestAuthority {

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import PrivateBroker
+package import Operations
 
 /// The broker that tests use: the private one of the demo.
 package typealias TestBroker = PrivateBroker

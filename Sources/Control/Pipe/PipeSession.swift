@@ -3,7 +3,6 @@
 
 internal import Values
 internal import JSON
-internal import JSONParsing
 
 /// The decisions of a pipe: lines go in, requests to the gateway and results come out.
 ///

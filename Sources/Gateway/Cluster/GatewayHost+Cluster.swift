@@ -8,7 +8,6 @@ import Devices
 import Engine
 import GatewayCore
 import JSON
-import JSONParsing
 import LastOut
 import Operations
 import Values

@@ -5,7 +5,6 @@ import Commands
 import Control
 import Engine
 import JSON
-import JSONParsing
 import LastOut
 import Operations
 

@@ -5,7 +5,6 @@ import Configuration
 import Control
 import HTTP
 import JSON
-import JSONParsing
 import Values
 
 /// Reads a change from a path, a query and a body: the same members as a line of the grammar.

@@ -8,7 +8,6 @@ import Devices
 import Glibc
 import HTTP
 import JSON
-import JSONParsing
 import LastOut
 import Operations
 import Values

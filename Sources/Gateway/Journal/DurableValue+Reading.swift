@@ -3,7 +3,6 @@
 
 import GatewayCore
 import JSON
-import JSONParsing
 
 extension DurableValue {
   /// Reads what ``bytes`` wrote; `nil` for anything else.

@@ -6,7 +6,6 @@ import Configuration
 import Devices
 import GatewayCore
 import JSON
-import JSONParsing
 import LastOut
 import Routing
 import Values

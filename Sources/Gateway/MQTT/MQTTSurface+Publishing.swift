@@ -7,7 +7,6 @@ import Configuration
 import Devices
 import GatewayCore
 import JSON
-import JSONParsing
 import LastOut
 import MQTT
 import Operations

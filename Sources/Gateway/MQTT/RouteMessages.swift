@@ -5,7 +5,6 @@ import Cluster
 import Configuration
 import GatewayCore
 import JSON
-import JSONParsing
 import LastOut
 import MQTT
 import Operations

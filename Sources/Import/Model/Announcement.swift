@@ -3,7 +3,6 @@
 
 import Devices
 internal import JSON
-internal import JSONParsing
 internal import MQTT
 internal import Values
 

@@ -3,7 +3,6 @@
 
 internal import Devices
 internal import JSON
-internal import JSONParsing
 
 /// What the last import of one source wrote, kept beside the file that users edit.
 struct ImportRecord: Hashable, Sendable {

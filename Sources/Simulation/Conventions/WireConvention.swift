@@ -3,7 +3,6 @@
 
 internal import Devices
 package import JSON
-import JSONParsing
 package import LastOut
 internal import Values
 

@@ -3,7 +3,6 @@
 
 import Devices
 import JSON
-import JSONParsing
 package import LastOut
 
 /// The content of a demo: a device file, the simulated devices and a script.

@@ -7,10 +7,8 @@ package import Devices
 import Gateway
 import Glibc
 package import JSON
-import JSONParsing
 package import LastOut
 import Operations
-import PrivateBroker
 import Values
 
 /// The output of the demo while it runs.

@@ -8,10 +8,8 @@ import Gateway
 import GatewayCore
 import Glibc
 import JSON
-import JSONParsing
 import LastOut
 package import Operations
-import PrivateBroker
 import Values
 
 /// The demo: a private broker process, and the gateway, the simulated devices and the script player

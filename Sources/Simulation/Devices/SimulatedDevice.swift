@@ -3,7 +3,6 @@
 
 import Devices
 package import JSON
-import JSONParsing
 package import LastOut
 import MQTT
 internal import Values

@@ -3,7 +3,6 @@
 
 internal import Devices
 package import JSON
-import JSONParsing
 package import LastOut
 
 /// A color lamp behind Zigbee2MQTT: JSON commands, `transition`, retained state, availability.

@@ -5,10 +5,8 @@ import Cluster
 import Devices
 import Glibc
 import JSON
-import JSONParsing
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 
 /// A broker, a server of NATS, and several gateways as members of one cluster, each a process.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
-import PrivateBroker
+import Operations
 import Simulation
 import TestBroker
 import Testing

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import PrivateBroker
+import Operations
 import Testing
 
 /// Every command line that help, documentation and shipped files show.

@@ -4,7 +4,6 @@
 import Glibc
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 
 /// The setup of the examples: a private broker, the shipped settings and devices, which obey, the

@@ -4,7 +4,6 @@
 import Glibc
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 
 /// A running command line in a house, in its own shell and session.

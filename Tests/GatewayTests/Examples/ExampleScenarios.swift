@@ -4,7 +4,6 @@
 import Glibc
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

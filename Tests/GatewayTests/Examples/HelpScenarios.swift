@@ -3,7 +3,6 @@
 
 import LastOut
 import Operations
-import PrivateBroker
 import TestBroker
 import Testing
 

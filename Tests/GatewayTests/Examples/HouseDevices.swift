@@ -4,9 +4,7 @@
 import Devices
 import Glibc
 import JSON
-import JSONParsing
 import Operations
-import PrivateBroker
 import Synchronization
 import TestBroker
 

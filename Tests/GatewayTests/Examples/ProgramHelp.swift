@@ -3,7 +3,6 @@
 
 import Glibc
 import Operations
-import PrivateBroker
 import TestBroker
 
 /// The parsed `--help` of a built program.

@@ -4,7 +4,6 @@
 @testable import Configuration
 import Devices
 import JSON
-import JSONParsing
 import LastOut
 import Simulation
 import TestBroker

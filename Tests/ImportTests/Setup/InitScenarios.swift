@@ -3,8 +3,7 @@
 
 import Glibc
 import JSON
-import JSONParsing
-import PrivateBroker
+import Operations
 import TestBroker
 import Testing
 

@@ -3,7 +3,6 @@
 
 internal import CJansson
 internal import Glibc
-package import JSON
 
 /// Parses JSON text with jansson: any top-level value, bounded depth, positions in errors.
 ///

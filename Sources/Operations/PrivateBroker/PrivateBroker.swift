@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Operations
 
 /// A private mosquitto process on a loopback port of its own, for tests and the demo.
 ///

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-package import Operations
 
 /// A server in a process of its own, which dies with this process, however that ends.
 package final class GuardedProcess {
