@@ -44,6 +44,9 @@ package struct ControlRequest: Hashable, Sendable {
   }
 
   package var operation: Operation
+  /// The value to set with its numbers as texts, where they are not in their shortest form: a text
+  /// such as `12.30` keeps its digits.
+  package var written: JSONValue?
   /// The key, or the pattern for operations that allow one.
   package var key: String
   /// The caller's `id` exactly as received, a text or a number, for replies on the same connection.
@@ -98,11 +101,31 @@ package struct ControlRequest: Hashable, Sendable {
       )
     }
     try self.init(document, keys: keys)
+    keepWriting(of: line)
   }
 
   /// Reads one parsed line.
   package init(_ document: JSONValue, keys: KeySyntax = .deviceProperty) throws(GrammarError) {
     self = try RequestReader(document, keys: keys).request()
+  }
+
+  /// Finds ``written`` in the text of the request, or of the value alone.
+  package mutating func keepWriting(of text: Span<UInt8>) {
+    guard case .set(let value) = operation,
+      value.isReal || deviceMembers?.contains(where: \.value.isReal) ?? false,
+      let document = try? JSONParser.parseQuotingNumbers(text)
+    else { return }
+    let stated = document["set"] ?? (deviceMembers == nil ? document["value"] : nil) ?? document
+    guard let members = deviceMembers else {
+      if stated != .string(JSONWriter.text(value)) { written = stated }
+      return
+    }
+    written = .object(
+      members.map { member in
+        guard member.value.isReal, let text = stated[member.name] else { return member }
+        return .init(member.name, text)
+      }
+    )
   }
 
   /// An `id` as text, numbers in the shortest form; `nil` for any other type.
@@ -140,7 +163,7 @@ extension ControlRequest {
       }
     if takesKey { add("key", .string(key)) }
     switch operation {
-    case .set(let value): add("set", value)
+    case .set(let value): add("set", written ?? value)
     case .step(let amount): add("step", amount.json)
     case .toggle: add("toggle", true)
     case .scene: add("scene", .string(key))

@@ -38,9 +38,10 @@ package struct Device: Hashable, Sendable {
 
   /// An option as the device expects it: a number in the device's unit.
   package func option(_ member: JSONValue.Member) -> JSONValue.Member {
-    guard let factor = optionFactors[member.name], let number = member.value.double else {
-      return member
-    }
+    // A number in other digits than its shortest ones arrives as a text.
+    let written = member.value.string.flatMap { NumberText.parse($0) }
+    guard let number = member.value.double ?? written else { return member }
+    let factor = optionFactors[member.name] ?? 1
     return JSONValue.Member(member.name, JSONValue(shortest: number * factor))
   }
 }

@@ -297,12 +297,15 @@ package final class Registry: Sendable {
     deviceIndex(ofID: text.utf8.span) == nil ? text : "\(text)/*"
   }
 
-  /// Reads a value that a user gave; see ``Property/value(from:)``.
+  /// Reads a value that a user gave; see ``Property/value(from:)`` and
+  /// ``ValueKind/asWritten(_:_:)``.
   package func value(
     from input: JSONValue,
+    written: @autoclosure () -> JSONValue? = nil,
     of key: KeyIndex
   ) throws(ValidationError) -> Value {
     let definition = definition(of: key)
+    let input = definition.property.kind.asWritten(input, written())
     guard !definition.property.isReadOnly else { return try definition.property.value(from: input) }
     // The kind is small; copying the property would cost more than reading the value.
     return try definition.property.kind.value(from: input)

@@ -38,6 +38,14 @@ package enum JSONParser {
     }
   }
 
+  /// Reads `bytes` like ``parse(_:)``, with every number as a text, in the digits that it has there.
+  package static func parseQuotingNumbers(
+    _ bytes: Span<UInt8>
+  ) throws(JSONParseError) -> JSONValue {
+    let text = SourceText(bytes).quotingNumbers()
+    return try parse(text.span)
+  }
+
   private static func load(_ bytes: Span<UInt8>) throws(JSONFailure) -> JSONValue {
     let document = try JSONDocument(bytes)
     return try document.value()
@@ -242,8 +250,34 @@ struct SourceText {
   /// `nil` when there are none, so that a real out of range stays an error.
   func wideningLongIntegers() -> WidenedText? {
     var widened = WidenedText()
-    var index = 0
     var copied = 0
+    forEachNumber { number in
+      guard isLongInteger(number) else { return }
+      widened.append(bytes[copied..<number.upperBound])
+      widened.insertExponent()
+      copied = number.upperBound
+    }
+    guard !widened.bytes.isEmpty else { return nil }
+    widened.append(bytes[copied...])
+    return widened
+  }
+
+  /// The same text with quotes around each number.
+  func quotingNumbers() -> [UInt8] {
+    var quoted: [UInt8] = []
+    var copied = 0
+    forEachNumber { number in
+      quoted += bytes[copied..<number.lowerBound]
+      quoted.append(UInt8(ascii: "\""))
+      quoted += bytes[number]
+      quoted.append(UInt8(ascii: "\""))
+      copied = number.upperBound
+    }
+    return quoted + bytes[copied...]
+  }
+
+  private func forEachNumber(_ body: (Range<Int>) -> Void) {
+    var index = 0
     var inString = false
     while index < bytes.count {
       let byte = bytes[index]
@@ -256,19 +290,12 @@ struct SourceText {
         index += 1
       } else if byte == UInt8(ascii: "-") || Self.isDigit(byte) {
         let end = endOfNumber(from: index)
-        if isLongInteger(from: index, to: end) {
-          widened.append(bytes[copied..<end])
-          widened.insertExponent()
-          copied = end
-        }
+        body(index..<end)
         index = end
       } else {
         index += 1
       }
     }
-    guard !widened.bytes.isEmpty else { return nil }
-    widened.append(bytes[copied...])
-    return widened
   }
 
   private func endOfNumber(from start: Int) -> Int {
@@ -280,9 +307,9 @@ struct SourceText {
   }
 
   /// Whether the number is written as an integer and does not fit 64 bits.
-  private func isLongInteger(from start: Int, to end: Int) -> Bool {
-    guard end - start >= 19 else { return false }
-    let token = bytes[start..<end]
+  private func isLongInteger(_ number: Range<Int>) -> Bool {
+    guard number.count >= 19 else { return false }
+    let token = bytes[number]
     return token.dropFirst().allSatisfy(Self.isDigit)
       && Int64(String(decoding: token, as: UTF8.self)) == nil
   }

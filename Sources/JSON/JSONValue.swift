@@ -39,6 +39,10 @@ package enum JSONValue: Hashable, Sendable {
     }
   }
 
+  /// Whether the value is a number that may have been written in other digits than those of its
+  /// shortest form.
+  package var isReal: Bool { if case .number = self { true } else { false } }
+
   /// The text of a string.
   package var string: String? {
     if case .string(let text) = self { text } else { nil }

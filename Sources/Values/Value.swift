@@ -145,6 +145,14 @@ package enum ValueKind: Hashable, Sendable {
     }
   }
 
+  /// Whether values are texts, which keep what they look like: `12.30`, `true`.
+  package var isText: Bool {
+    switch self {
+    case .choice, .text, .action: true
+    case .number, .integer, .boolean, .color: false
+    }
+  }
+
   /// The range and step of a numeric type.
   package var numberRule: NumberRule? {
     switch self {
@@ -264,6 +272,24 @@ extension ValueKind {
     )
   }
 
+  /// The number `input` as somebody wrote it, where that is a value of this type.
+  ///
+  /// So it is with `12.30` where a text is wanted; else it is `input`.
+  package func asWritten(
+    _ input: JSONValue,
+    _ written: @autoclosure () -> JSONValue?
+  ) -> JSONValue {
+    switch self {
+    case .text: return written() ?? input
+    case .choice(let words), .action(let words):
+      guard let written = written(), let text = written.string,
+        words.isEmpty || words.contains(text)
+      else { return input }
+      return written
+    case .number, .integer, .boolean, .color: return input
+    }
+  }
+
   private func scalar(_ input: JSONValue, expected: String) throws(ValidationError) -> String {
     guard let text = input.scalarText else {
       throw .wrongType(found: Excerpt.of(input), expected: expected, suggestion: nil)
@@ -300,7 +326,10 @@ extension ValueKind {
       return input.double == 0 ? false : nil
     case .string(let text):
       let bytes = Array(text.trimmed.utf8)
-      return flag(word: bytes.span)
+      if let flag = flag(word: bytes.span) { return flag }
+      // The digits of a JSON number, such as 1.0; a plus sign means a step.
+      return text.trimmed.first == "+"
+        ? nil : NumberText.parse(bytes.span).flatMap { flag(.number($0)) }
     case .null, .array, .object: return nil
     }
   }

@@ -62,15 +62,21 @@ enum EventLine {
 
 /// Parses and formats values for the terminal.
 enum ValueText {
-  /// Parses a typed value: a JSON number, boolean, object or array, otherwise a text.
+  /// Parses a typed value, which the gateway converts to the property's type: a JSON text, or the
+  /// `value` of an object that has nothing else.
   ///
-  /// The gateway converts it to the property's type.
+  /// Everything else is a text unless it reads the same as JSON: a text is not to change its digits
+  /// or blanks. The gateway reads numbers of a text, but no colors.
   static func json(_ text: String) -> JSONValue {
     guard let value = try? JSONParser.parse(text) else { return .string(text) }
-    return switch value {
-    case .integer, .number, .boolean, .array, .object: value
-    case .null, .string: .string(text)
+    if case .object(let members) = value, members.count == 1, value["value"] != nil,
+      let quoted = try? JSONParser.parseQuotingNumbers(text.utf8.span)
+    {
+      return quoted["value"] ?? value
     }
+    if case .null = value { return .string(text) }
+    if value.string != nil || Color(object: value) != nil { return value }
+    return JSONWriter.text(value) == text ? value : .string(text)
   }
 
   /// A value for a table: texts without quotes, colors as `#rrggbb`, `-` for none.

@@ -10,7 +10,8 @@ struct SetCommand: ChangeCommand {
   static let name = "set"
   static let summary = "Set a property; only the last of several rapid changes is sent."
   static let discussion = """
-    VALUE is a number, true, false, a JSON object or array, or otherwise a text. Negative numbers \
+    VALUE is a number, true, false, a JSON object or array, or otherwise a text. A text is sent as \
+    it stands, with its digits and blanks, unless it is one in quotes of JSON. Negative numbers \
     are values, not options; a number with a plus sign is refused, because it means a step. The \
     gateway converts VALUE to the property's type, and refuses it with the allowed range if that \
     is not possible. 50% is half of the range; where the unit is %, it is that number. A color is \

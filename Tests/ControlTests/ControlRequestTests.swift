@@ -258,4 +258,19 @@ struct ControlRequestTests {
     let error = #expect(throws: GrammarError.self) { try ControlRequest(line: line.utf8.span) }
     #expect((error?.message.count ?? 0) < 100)
   }
+
+  @Test(arguments: [
+    (#"{"key":"a/b","set":12.30}"#, #"{"key":"a/b","set":"12.30"}"#),
+    (#"{"key":"a/b","value":1e3}"#, #"{"key":"a/b","set":"1e3"}"#),
+    (#"{"key":"a/b","set":12.3}"#, #"{"key":"a/b","set":12.3}"#),
+    (
+      #"{"key":"a","set":{"b":1.0,"c":1,"d":"1.0"}}"#,
+      #"{"key":"a","set":{"b":"1.0","c":1,"d":"1.0"}}"#
+    ),
+    (#"{"key":"a/b","set":{"x":0.30,"y":0.3}}"#, #"{"key":"a/b","set":{"x":0.3,"y":0.3}}"#),
+  ])
+  func `a number to set is passed on as it was written`(line: String, passed: String) throws {
+    let request = try ControlRequest(line: line.utf8.span)
+    #expect(String(decoding: request.line, as: UTF8.self) == passed)
+  }
 }

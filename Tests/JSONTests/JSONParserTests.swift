@@ -175,4 +175,15 @@ struct JSONParserTests {
     #expect(members.map(\.name) == (0..<40).map { "m\($0)" })
     #expect(members.map(\.value) == (0..<40).map { .integer($0) })
   }
+
+  @Test(arguments: [
+    ("12.30", #""12.30""#), (" -1.0e3 ", #""-1.0e3""#),
+    ("12345678901234567890", #""12345678901234567890""#),
+    (#"{"1":[1, "2.0", 3.00, true]}"#, #"{"1":["1","2.0","3.00",true]}"#),
+    (#""\"1.0""#, #""\"1.0""#),
+  ])
+  func `numbers can be read as they are written`(text: String, expected: String) throws {
+    let value = try JSONParser.parseQuotingNumbers(text.utf8.span)
+    #expect(JSONWriter.text(value) == expected)
+  }
 }

@@ -20,7 +20,9 @@ enum ChangeBody {
     throws(Problem) -> ControlRequest
   {
     let members = [.init("key", .string(key))] + (try content(operation, of: request))
-    return try change(members, queryOptions(request))
+    var change = try change(members, queryOptions(request))
+    change.keepWriting(of: request.body.span)
+    return change
   }
 
   private static func change(
@@ -71,7 +73,9 @@ enum ChangeBody {
       try checkMembers(members, allowed: ["set"] + options)
       stated = members
     }
-    return try change([.init("key", .string(id))] + stated, queryOptions(request))
+    var change = try change([.init("key", .string(id))] + stated, queryOptions(request))
+    change.keepWriting(of: request.body.span)
+    return change
   }
 
   /// Reads the options of a request that sets a scene; it needs no body.

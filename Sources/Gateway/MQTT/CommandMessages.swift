@@ -72,7 +72,13 @@ struct CommandMessages {
       correlationData: sender?.correlationData
     )
     try change(key, topic, origin, at: now) { () throws(ValidationError) in
-      .set(try context.registry.value(from: try envelope.value(), of: key))
+      .set(
+        try context.registry.value(
+          from: try envelope.value(),
+          written: (try? JSONParser.parseQuotingNumbers(payload))?["value"],
+          of: key
+        )
+      )
     }
   }
 
@@ -132,7 +138,13 @@ extension CommandMessages {
     _ origin: ChangeOrigin?,
     at now: Moment
   ) throws(ValidationError) {
-    let set = DeviceSet(device: device, members: try SetPayload.members(payload))
+    let members = try SetPayload.members(payload)
+    let set = DeviceSet(
+      device: device,
+      members: members,
+      written: members.contains(where: \.value.isReal)
+        ? try? JSONParser.parseQuotingNumbers(payload) : nil
+    )
     try change(set, topic, origin, at: now)
   }
 
@@ -218,11 +230,13 @@ struct DeviceReports {
     of key: KeyIndex,
     source: Int,
     _ document: JSONValue,
+    _ payload: Span<UInt8>,
     at now: Moment
   ) {
     let state = context.registry[key].states[source]
     if let reply = state.reply { return receiveReply(reply, document, of: key, at: now) }
-    switch state.reading(of: document) {
+    let kind = context.registry.definition(of: key).property.kind
+    switch reading(of: document, payload, from: state, kind) {
     case .value(let wire):
       if state.acknowledges { return context.core.acknowledged(key, wire, at: now) }
       context.core.reported(key, wire, source: source, at: now)
@@ -231,6 +245,29 @@ struct DeviceReports {
       context.core.reportedUnreadable(key, document, source: source, at: now)
     case .nothing: break
     }
+  }
+
+  /// What a message says of a property; a text keeps the digits and blanks that it has there.
+  private func reading(
+    of document: JSONValue,
+    _ payload: Span<UInt8>,
+    from state: StateSource,
+    _ kind: ValueKind
+  ) -> StateSource.Reading {
+    var pointer = state.value
+    if case .text = kind, pointer.isWhole {
+      if document["value"] != nil {
+        pointer = JSONPointer(tokens: ["value"])
+      } else if document.string == nil {
+        return .value(.string(Text.of(payload)))
+      }
+    }
+    guard kind.isText, let wire = pointer.value(in: document) else {
+      return state.reading(of: document)
+    }
+    guard wire.double != nil else { return .value(wire) }
+    let written = (try? JSONParser.parseQuotingNumbers(payload)).flatMap(pointer.value(in:))
+    return .value(kind.asWritten(wire, written))
   }
 
   /// Receives a message on one of the availability topics of a device.
@@ -306,13 +343,20 @@ enum SetPayload {
     return Envelope(id: document["id"], source: document["source"]?.string, content: document)
   }
 
-  /// Reads a payload that is no envelope.
+  /// Reads a payload that is no envelope; a text is one byte for byte unless it is a JSON text.
   static func value(
     _ payload: Span<UInt8>,
     of key: KeyIndex,
     in registry: Registry
   ) throws(ValidationError) -> Value {
-    switch first(of: payload) {
+    let first = first(of: payload)
+    if !payload.isEmpty, registry.definition(of: key).property.kind.isText {
+      if first == UInt8(ascii: "\""), let text = try? JSONParser.parse(payload) {
+        return try registry.value(from: text, of: key)
+      }
+      return try registry.value(fromPayload: payload, of: key)
+    }
+    switch first {
     case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""):
       return try registry.value(from: try document(payload), of: key)
     case nil:

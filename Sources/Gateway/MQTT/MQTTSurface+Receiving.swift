@@ -107,7 +107,7 @@ extension MQTTSurface {
         if payload.isEmpty || !concerns(role) { continue }
         let known = document ?? StatePayload.read(payload)
         document = known
-        receiveReport(known, for: role, at: now)
+        receiveReport(known, payload, for: role, at: now)
       case .awake(let device):
         if !concerns(role) { continue }
         // A retained message says that the device was awake, not that it is.
@@ -156,10 +156,15 @@ extension MQTTSurface {
   }
 
   /// Receives what a device reports; other roles have no report.
-  func receiveReport(_ document: JSONValue, for role: TopicTable.Role, at now: Moment) {
+  func receiveReport(
+    _ document: JSONValue,
+    _ payload: Span<UInt8>,
+    for role: TopicTable.Role,
+    at now: Moment
+  ) {
     switch role {
     case .state(let key, let source):
-      deviceReports.receiveState(of: key, source: source, document, at: now)
+      deviceReports.receiveState(of: key, source: source, document, payload, at: now)
     case .availability(let device, let source):
       guard deviceReports.receiveAvailability(of: device, source: source, document, at: now)
       else { return }

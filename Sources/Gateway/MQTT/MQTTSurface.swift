@@ -333,7 +333,7 @@ extension MQTTSurface {
       }
       guard !roles.isEmpty, !message.payload.isEmpty else { continue }
       let document = StatePayload.read(message.payload.span)
-      for role in roles { receiveReport(document, for: role, at: now) }
+      for role in roles { receiveReport(document, message.payload.span, for: role, at: now) }
     }
   }
 }

@@ -91,7 +91,8 @@ struct ChangePreview {
     let registry = context.registry
     let origin = ChangeOrigin(source: request.source ?? "socket")
     if let members = request.deviceMembers {
-      let set = DeviceSet(device: try registry.deviceIndex(of: request.key), members: members)
+      let device = try registry.deviceIndex(of: request.key)
+      let set = DeviceSet(device: device, members: members, written: request.written)
       let changes = try set.changes(in: registry)
       try context.core.checkHolds(
         changes.values,
@@ -124,7 +125,7 @@ extension ControlRequest {
   /// - Throws: Why the property does not allow it.
   func change(of key: KeyIndex, in registry: Registry) throws(ValidationError) -> ValueChange {
     switch operation {
-    case .set(let value): .set(try registry.value(from: value, of: key))
+    case .set(let value): .set(try registry.value(from: value, written: written, of: key))
     case .step(let amount):
       .step(try amount.number(for: registry.definition(of: key).property.kind))
     case .toggle: .toggle

@@ -20,6 +20,8 @@ struct DeviceSet {
 
   let device: Int
   let members: [JSONValue.Member]
+  /// The members with numbers as they were written; see ``ControlRequest/written``.
+  var written: JSONValue?
 
   /// The properties and the options; of a property that is named twice the last value counts.
   func changes(in registry: Registry) throws(ValidationError) -> Changes {
@@ -33,7 +35,11 @@ struct DeviceSet {
       }
       let key = try registry.index(of: member.name, inDevice: device)
       do throws(ValidationError) {
-        let value = try registry.value(from: member.value, of: key)
+        let value = try registry.value(
+          from: member.value,
+          written: written?[member.name],
+          of: key
+        )
         if let place = places[key] {
           changes.values[place].value = value  // By another of its names.
         } else {

@@ -326,7 +326,7 @@ extension RequestHandler {
     } catch {
       return reject(request, of: requester, reason: suggesting(error, at: now), at: now)
     }
-    let set = DeviceSet(device: device, members: members)
+    let set = DeviceSet(device: device, members: members, written: request.written)
     do throws(ValidationError) {
       let changes = try set.changes(in: context.registry)
       if request.wait == .confirmed, let mute = changes.values.first(where: { !canConfirm($0.key) })
