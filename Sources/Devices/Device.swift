@@ -211,9 +211,12 @@ package struct AvailabilitySource: Hashable, Sendable {
 
   /// Reads a report; `nil` when it means neither online nor offline.
   ///
-  /// `payload` is the parsed JSON, or a bare payload as a string.
+  /// `payload` is the parsed JSON, or a bare payload as a string. Such a word counts also where the
+  /// value is a member: Zigbee2MQTT 1.x says `offline`, and later ones `{"state":"offline"}`.
   package func isOnline(in payload: JSONValue) -> Bool? {
-    guard let found = value.value(in: payload) else { return nil }
+    guard let found = value.value(in: payload) ?? payload.string.map({ .string($0) }) else {
+      return nil
+    }
     if found.isSame(asAnyOf: online) { return true }
     return found.isSame(asAnyOf: offline) ? false : nil
   }

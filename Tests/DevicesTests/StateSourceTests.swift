@@ -19,6 +19,27 @@ import Testing
 
   @Test(
     arguments: [
+      ("/state", .object(["state": "offline"]), false), ("/state", "offline", false),
+      ("/state", "online", true), ("/state", "other", nil), ("/state", .object([]), nil),
+      ("", "offline", false),
+    ] as [(String, JSONValue, Bool?)]
+  )
+  func `an availability in JSON may be a plain word too`(
+    pointer: String,
+    document: JSONValue,
+    expected: Bool?
+  ) throws {
+    let source = AvailabilitySource(
+      topic: "t",
+      value: try #require(JSONPointer(pointer)),
+      online: "online",
+      offline: "offline"
+    )
+    #expect(source.isOnline(in: document) == expected)
+  }
+
+  @Test(
+    arguments: [
       ("", "abc", #""abc""#), ("", object, #"{"level":40,"power":null}"#),
       ("/level", object, "40"), ("/power", object, "null"),
       // A device may report some of its properties in a message.
