@@ -19,6 +19,7 @@ package struct ImportPlan: Sendable {
     /// The path of the record of this import.
     package let recordPath: String
     package let record: [UInt8]
+    let oldRecord: [UInt8]?
     /// The number of devices in the file.
     package fileprivate(set) var devices: Int
     /// The number of groups in the file.
@@ -26,15 +27,17 @@ package struct ImportPlan: Sendable {
     /// The number of properties of these devices and groups, those of profiles included.
     package fileprivate(set) var properties = 0
     package let changes: [ImportChange]
+    /// The identifiers of the devices and groups that this import writes.
+    let ids: [String]
 
     package var isChanged: Bool { old != new }
 
     /// Writes the file if it changes, and then the record.
     ///
-    /// - Throws: ``FileError`` when a file cannot be written.
+    /// - Throws: ``FileError`` when a file cannot be written, or was edited since it was read.
     package func write() throws(FileError) {
-      if isChanged { try AtomicFile.write(new, to: path) }
-      try AtomicFile.write(record, to: recordPath)
+      if isChanged { try AtomicFile.write(new, to: path, replacing: old) }
+      try AtomicFile.write(record, to: recordPath, replacing: oldRecord)
     }
 
     /// Writes the file and the record, where neither exists yet; both or none.
@@ -270,9 +273,11 @@ package struct ImportPlan: Sendable {
         new: new,
         recordPath: Self.path(source.recordName, in: folder),
         record: Self.record(written, writtenGroups, after: record).bytes,
+        oldRecord: present?.record,
         devices: written.count,
         groups: writtenGroups.count,
-        changes: changes
+        changes: changes,
+        ids: (written + writtenGroups).map(\.id)
       )
     )
   }
@@ -344,7 +349,10 @@ package struct ImportPlan: Sendable {
       if let former {
         let index = members.firstIndex { $0.name == "properties" }
         var properties = index.flatMap { members[$0].value.members } ?? []
-        for property in former where !properties.contains(where: { $0.name == property.name }) {
+        for property in former
+        where !properties.contains(where: { $0.name == property.name })
+          && !device.properties.contains(property.name)
+        {
           properties.append(property)
         }
         if let index {

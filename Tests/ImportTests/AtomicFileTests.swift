@@ -17,17 +17,35 @@ struct AtomicFileTests {
     let folder = try TemporaryFolder.make("settle-file")
     defer { TemporaryFolder.remove(folder) }
     let path = folder + "/settle.yaml"
-    try AtomicFile.create(Array("old".utf8), at: path, mode: 0o640)
+    try AtomicFile.create(Array("old".utf8), at: path, mode: 0o600)
+    // The mask of a process keeps others from writing what it makes.
+    try #require(unsafe chmod(path, 0o664) == 0)
     // Only root may give a file away.
     let group: gid_t = geteuid() == 0 ? 12_345 : getegid()
     try #require(unsafe chown(path, geteuid(), group) == 0)
 
-    try AtomicFile.write(Array("new".utf8), to: path)
+    try AtomicFile.write(Array("new".utf8), to: path, replacing: Array("old".utf8))
 
     let status = try #require(Self.status(path))
     #expect(TextFile.read(path) == "new")
-    #expect(status.st_mode & 0o777 == 0o640)
+    #expect(status.st_mode & 0o777 == 0o664)
     #expect(status.st_gid == group)
+  }
+
+  @Test(arguments: [nil, "old"])
+  func `a file that was edited meanwhile stays`(read: String?) throws {
+    let folder = try TemporaryFolder.make("settle-file")
+    defer { TemporaryFolder.remove(folder) }
+    let path = folder + "/settle.yaml"
+    try TextFile.write("edited", to: path)
+
+    let reason = "was edited meanwhile, and left as it is; run the command again"
+    #expect(throws: FileError(path, reason)) {
+      try AtomicFile.write(Array("new".utf8), to: path, replacing: read.map { Array($0.utf8) })
+    }
+
+    #expect(TextFile.read(path) == "edited")
+    #expect(Self.status("\(folder)/.settle.yaml.\(getpid()).new") == nil)
   }
 
   @Test func `a file that is created never replaces another, nor what a link leads to`() throws {

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Configuration
 import Devices
 import JSON
 import LastOutTesting
@@ -56,6 +57,72 @@ struct MergeTests {
     let later = try run(announced() + [room], then: announced())
     #expect(later.changes == [])
     #expect(later.text.contains("  area: Bath\n"))
+  }
+
+  private static let plug = """
+    {"type":"switch","features":[
+    {"type":"binary","name":"state","property":"state","access":7,"value_on":"ON","value_off":"OFF"}]}
+    """
+  private static let silentPlug = plug.replacing(#""access":7"#, with: #""access":3"#)
+
+  @Test func `a property that becomes equal to its profile leaves the file`() throws {
+    let later = try run(announced(Self.silentPlug), then: announced(Self.plug))
+    #expect(later.changes == ["removed lamp/power"])
+    #expect(later.diagnostics == [])
+    #expect(!later.text.contains("properties:"))
+    let again = try run(announced(Self.plug), then: announced(Self.plug))
+    #expect(later.text == again.text)
+
+    let beside = "," + Self.exposes
+    let both = try run(announced(Self.silentPlug + beside), then: announced(Self.plug + beside))
+    #expect(both.changes == ["removed lamp/power"])
+    #expect(both.text.contains("properties:\n    delay:\n"))
+
+    let edited = try run(announced(Self.silentPlug), then: announced(Self.plug)) {
+      $0.replacing("get: none", with: "get: none, value: /other")
+    }
+    #expect(edited.changes == [])
+    #expect(
+      edited.diagnostics == [
+        "kept: lamp/power: announced as its profile has it, and edited by hand"
+      ]
+    )
+  }
+
+  @Test(arguments: [
+    ("{type: number, unit: s, step: 1}", "{type: number}"),
+    ("{unit: s, step: 1, type: number}", "{type: number}"),
+    ("{unit: s, type: number, step: 1}", "{type: number}"),
+  ])
+  func `all fields that are gone leave a mapping in braces`(before: String, after: String) throws {
+    func members(_ fields: JSONValue) -> [JSONValue.Member] {
+      [.init("properties", .object(["a": fields]))]
+    }
+    var record = ImportRecord(of: nil)
+    record.devices["lamp"] = .init(
+      identity: "1",
+      members: members(.object(["type": "number", "unit": "s", "step": 1]))
+    )
+    let bytes = Array("lamp:\n  properties:\n    a: \(before)\n".utf8)
+    let merge = try FileMerge(
+      bytes,
+      root: YAMLOutline.read(bytes, file: "a.yaml"),
+      record: record,
+      devices: [
+        FileDevice(
+          id: "lamp",
+          identity: "1",
+          comment: "",
+          members: members(.object(["type": "number"]))
+        )
+      ],
+      groups: [],
+      announced: ["lamp"]
+    )
+    #expect(merge.changes.map(\.path) == ["lamp/a/unit", "lamp/a/step"])
+    #expect(
+      String(decoding: merge.result, as: UTF8.self) == "lamp:\n  properties:\n    a: \(after)\n"
+    )
   }
 
   @Test func `without a new announcement nothing changes, whatever was edited`() throws {

@@ -98,7 +98,8 @@ extension ImportedGroups.Sorted {
         id: id,
         identity: device.identity,
         comment: device.comment,
-        members: DeviceFields.members(of: device, id: id)
+        members: DeviceFields.members(of: device, id: id),
+        properties: Set(device.properties.map(\.id))
       )
     )
     return id

@@ -35,13 +35,18 @@ package enum AtomicFile {
     }
   }
 
-  /// Writes a temporary file beside `path`, synchronizes it to disk, and renames it to `path`.
+  /// Writes a temporary file beside `path`, synchronizes it to disk, and renames it to `path`, which
+  /// must still have the bytes `old`; `nil`: it must not exist.
   ///
   /// The new file has the mode of the one that it replaces, and its owner and group if this process
   /// may set them.
   ///
-  /// - Throws: ``FileError`` when a step fails; the existing file is then unchanged.
-  package static func write(_ bytes: [UInt8], to path: String) throws(FileError) {
+  /// - Throws: ``FileError`` when a step fails, or somebody has edited the file; it is then unchanged.
+  package static func write(
+    _ bytes: [UInt8],
+    to path: String,
+    replacing old: [UInt8]?
+  ) throws(FileError) {
     var status = stat()
     let isThere = unsafe lstat(path, &status) == 0
     let draft = try writeDraft(
@@ -50,10 +55,16 @@ package enum AtomicFile {
       mode: isThere ? status.st_mode & 0o777 : 0o644,
       owner: isThere ? (status.st_uid, status.st_gid) : nil
     )
-    guard unsafe rename(draft, path) == 0 else {
-      let code = errno
+    do throws(FileError) {
+      guard try read(path) == old else {
+        throw FileError(path, "was edited meanwhile, and left as it is; run the command again")
+      }
+      guard unsafe rename(draft, path) == 0 else {
+        throw FileError(path, "cannot be written: \(words(errno))")
+      }
+    } catch {
       unlink(draft)
-      throw FileError(path, "cannot be written: \(words(code))")
+      throw error
     }
     syncFolder(of: path)
   }
@@ -90,7 +101,11 @@ package enum AtomicFile {
     do throws(FileError) {
       defer { close(descriptor) }
       // Otherwise root would take the file away from a service that reads it by its group.
-      if let owner { _ = fchown(descriptor, owner.user, owner.group) }
+      if let owner {
+        _ = fchown(descriptor, owner.user, owner.group)
+        // The mask of this process is for new files.
+        _ = fchmod(descriptor, mode)
+      }
       try writeAll(bytes, to: descriptor, path)
       guard fsync(descriptor) == 0 else {
         throw FileError(path, "cannot be written: \(words(errno))")

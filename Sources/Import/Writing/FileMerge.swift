@@ -15,6 +15,8 @@ struct FileMerge {
   private var edits = TextEdits()
   private(set) var changes: [ImportChange] = []
   private(set) var diagnostics: [ImportDiagnostic] = []
+  /// The properties of the device that is merged, with those that are the same in its profile.
+  private var properties: Set<String> = []
 
   /// The kind of mapping that is merged.
   private enum Level {
@@ -55,6 +57,7 @@ struct FileMerge {
     var previous: YAMLOutline.Entry?
     for device in devices {
       let known = record.devices[device.id]
+      properties = device.properties
       if let entry = root?.entries?.first(where: { $0.key == device.id }) {
         merge(device.members, known?.members ?? [], into: entry.value, .device, at: device.id)
         previous = entry
@@ -129,13 +132,17 @@ struct FileMerge {
   /// The merged file.
   var result: [UInt8] { edits.applied(to: bytes) }
 
+  /// Merges entries of a mapping.
+  ///
+  /// - Returns: Whether nothing would be left of it, so that the mapping itself is to be removed.
+  @discardableResult
   private mutating func merge(
     _ new: [JSONValue.Member],
     _ base: [JSONValue.Member],
     into mine: YAMLOutline,
     _ level: Level,
     at path: String
-  ) {
+  ) -> Bool {
     guard !mine.isAlias, let entries = mine.entries else {
       if !mine.json.isEquivalent(to: .object(new)),
         !JSONValue.object(new).isEquivalent(to: .object(base))
@@ -144,7 +151,7 @@ struct FileMerge {
           ImportDiagnostic(.kept, path, "edited by hand to another form, and left unchanged")
         )
       }
-      return
+      return false
     }
     var previous: YAMLOutline.Entry?
     for member in new {
@@ -166,10 +173,31 @@ struct FileMerge {
         mergeValue(entry, new: member, known: known, at: memberPath)
       }
     }
+    var removed: Set<String> = []
     for member in base where !new.contains(where: { $0.name == member.name }) {
       guard let entry = entries.first(where: { $0.key == member.name }) else { continue }
-      remove(entry, in: mine, entries, known: member.value, level, at: "\(path)/\(member.name)")
+      if level.inner(member.name) == .properties, let former = member.value.members,
+        entry.value.entries != nil
+      {
+        if merge([], former, into: entry.value, .properties, at: "\(path)/\(member.name)") {
+          removed.insert(entry.key)
+        }
+      } else if mayRemove(entry, known: member.value, level, at: "\(path)/\(member.name)") {
+        changes.append(ImportChange(.removed, Self.shown("\(path)/\(member.name)")))
+        removed.insert(entry.key)
+      }
     }
+    guard !removed.isEmpty, removed.count == entries.count else {
+      remove(removed, from: mine, entries)
+      return false
+    }
+    if new.isEmpty { return true }
+    if mine.isInline {
+      edits.replace(mine.range, with: YAMLText.flow(.object(new)))
+    } else {
+      remove(removed, from: mine, entries)
+    }
+    return false
   }
 
   /// Merges a value that is in the file and announced.
@@ -207,18 +235,19 @@ struct FileMerge {
     changes.append(ImportChange(.changed, Self.shown(path)))
   }
 
-  /// Removes a value that is no longer announced, unless it was edited.
-  private mutating func remove(
+  /// Whether a value that is no longer announced is removed: not if it was edited.
+  private mutating func mayRemove(
     _ entry: YAMLOutline.Entry,
-    in mapping: YAMLOutline,
-    _ entries: [YAMLOutline.Entry],
     known: JSONValue,
     _ level: Level,
     at path: String
-  ) {
+  ) -> Bool {
     // Only announcements to Home Assistant name rooms and links, and `--only` leaves those out.
-    if level == .details || level == .device && ["area", "device"].contains(entry.key) { return }
-    guard level != .properties, entry.key != "properties" else {
+    if level == .details || level == .device && ["area", "device"].contains(entry.key) {
+      return false
+    }
+    let isInherited = level == .properties && properties.contains(entry.key)
+    guard level != .properties || isInherited, entry.key != "properties" else {
       diagnostics.append(
         ImportDiagnostic(
           .gone,
@@ -226,26 +255,35 @@ struct FileMerge {
           "no longer announced; remove it from the file by hand"
         )
       )
-      return
+      return false
     }
-    guard entry.value.json.isEquivalent(to: known), !entry.value.isAlias, entries.count > 1 else {
+    guard entry.value.json.isEquivalent(to: known), !entry.value.isAlias else {
+      let change = isInherited ? "announced as its profile has it" : "no longer announced"
       diagnostics.append(
-        ImportDiagnostic(.kept, Self.shown(path), "no longer announced, and edited by hand")
+        ImportDiagnostic(.kept, Self.shown(path), "\(change), and edited by hand")
       )
-      return
+      return false
     }
-    changes.append(ImportChange(.removed, Self.shown(path)))
+    return true
+  }
+
+  /// Removes entries of a mapping, and the commas between them.
+  private mutating func remove(
+    _ keys: Set<String>,
+    from mapping: YAMLOutline,
+    _ entries: [YAMLOutline.Entry]
+  ) {
     guard mapping.isInline else {
-      let range = bytes.startOfLine(entry.start)..<bytes.endOfLine(after: entry.value.range)
-      edits.replace(range, with: "")
+      for entry in entries where keys.contains(entry.key) {
+        let range = bytes.startOfLine(entry.start)..<bytes.endOfLine(after: entry.value.range)
+        edits.replace(range, with: comments(in: range))
+      }
       return
     }
-    guard let index = entries.firstIndex(where: { $0.start == entry.start }) else { return }
-    let range =
-      index + 1 < entries.count
-      ? entry.start..<entries[index + 1].start
-      : entries[index - 1].value.range.upperBound..<entry.value.range.upperBound
-    edits.replace(range, with: "")
+    edits.remove(
+      entries.map { keys.contains($0.key) },
+      of: entries.map { $0.start..<$0.value.range.upperBound }
+    )
   }
 
   private mutating func insert(
@@ -275,6 +313,29 @@ struct FileMerge {
   }
 
   // MARK: - Lines
+
+  /// The comments of lines, each on a line of its own.
+  private func comments(in range: Range<Int>) -> String {
+    var lines = ""
+    for line in String(decoding: bytes[range], as: UTF8.self).split(separator: "\n") {
+      var quote: Character?
+      var previous: Character = " "
+      for index in line.indices {
+        let character = line[index]
+        if character == "#", previous == " ", quote == nil {
+          lines += line.prefix { $0 == " " } + line[index...] + "\n"
+          break
+        }
+        if quote == character {
+          quote = nil
+        } else if quote == nil, "\"'".contains(character) {
+          quote = character
+        }
+        previous = character
+      }
+    }
+    return lines
+  }
 
   /// The line break that is missing before `offset`, or an empty string.
   private func lineBreak(at offset: Int) -> String {

@@ -11,6 +11,8 @@ struct FileDevice: Hashable, Sendable {
   var identity: String
   var comment: String
   var members: [JSONValue.Member]
+  /// The properties that it has, with those that are the same in its profile.
+  var properties: Set<String> = []
 
   /// The lines of the device or group, comment included.
   func text(indent: Int = 0) -> String {

@@ -33,26 +33,28 @@ struct TextEdits {
     }
     return result + bytes[position...]
   }
-}
 
-extension [UInt8] {
   /// Removes the marked elements of a list in brackets or braces, with the commas between them.
   ///
   /// `ranges` are those of all elements, in their order.
   mutating func remove(_ marks: [Bool], of ranges: [Range<Int>]) {
-    var edits = TextEdits()
     var place = 0
     while let first = marks[place...].firstIndex(of: true) {
       let next = marks[first...].firstIndex(of: false)
       let last = (next ?? marks.endIndex) - 1
       let start =
         next == nil && first > 0 ? ranges[first - 1].upperBound : ranges[first].lowerBound
-      edits.replace(
-        start..<(next.map { ranges[$0].lowerBound } ?? ranges[last].upperBound),
-        with: ""
-      )
+      replace(start..<(next.map { ranges[$0].lowerBound } ?? ranges[last].upperBound), with: "")
       place = next ?? marks.endIndex
     }
+  }
+}
+
+extension [UInt8] {
+  /// Removes the marked elements of a list; see ``TextEdits/remove(_:of:)``.
+  mutating func remove(_ marks: [Bool], of ranges: [Range<Int>]) {
+    var edits = TextEdits()
+    edits.remove(marks, of: ranges)
     self = edits.applied(to: self)
   }
 
