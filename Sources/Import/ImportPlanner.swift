@@ -55,9 +55,8 @@ package struct ImportPlanner {
     present: [ImportSource: ImportPlan.ExistingFile],
     devices: Registry
   ) throws(ConfigurationFailure) -> ImportPlan {
-    var rejected: [String: String] = [:]
-    while true {
-      var plan = try ImportPlan(
+    func make(_ rejected: [String: String]) throws(ConfigurationFailure) -> ImportPlan {
+      try ImportPlan(
         announcements,
         request: request,
         folder: folder,
@@ -65,16 +64,47 @@ package struct ImportPlanner {
         devices: devices,
         rejected: rejected
       )
+    }
+    var rejected: [String: String] = [:]
+    while true {
+      var plan = try make(rejected)
       do throws(ConfigurationFailure) {
         plan.count(in: try loaded(plan).registry)
         return plan
       } catch {
-        let faulty = Self.faultyDevices(error.problems, plan)
+        var faulty = Self.faultyDevices(error.problems, plan)
           .filter { rejected[$0.key] == nil }
+        if faulty.isEmpty {
+          faulty = try devicesThatFailAlone(plan, rejected, make)
+        }
         guard !faulty.isEmpty, rejected.count < 1000 else { throw error }
         rejected.merge(faulty) { first, _ in first }
       }
     }
+  }
+
+  /// The devices whose mistakes are in other lines than their own, such as those of a profile.
+  private func devicesThatFailAlone(
+    _ plan: ImportPlan,
+    _ rejected: [String: String],
+    _ make: ([String: String]) throws(ConfigurationFailure) -> ImportPlan
+  ) throws(ConfigurationFailure) -> [String: String] {
+    let ids = plan.files.flatMap(\.ids).filter { rejected[$0] == nil }
+    var others = rejected
+    for id in ids { others[id] = "" }
+    // Mistakes that nothing of the plan has are thrown here.
+    _ = try loaded(try make(others))
+    var faulty: [String: String] = [:]
+    for id in ids {
+      others[id] = nil
+      do throws(ConfigurationFailure) {
+        _ = try loaded(try make(others))
+      } catch {
+        faulty[id] = error.problems.first?.message ?? "it would not be valid"
+      }
+      others[id] = ""
+    }
+    return faulty
   }
 
   /// The settings and devices, as they are once the files of `plan` are written.

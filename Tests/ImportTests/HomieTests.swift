@@ -43,6 +43,8 @@ struct HomieTests {
 
   @Test(arguments: [
     (#"{"datatype":"float","format":"0:1:0.1","settable":true}"#, "type: number"),
+    (#"{"datatype":"float","format":"0:1","settable":true}"#, "type: number"),
+    (#"{"datatype":"float","format":"0:10:1","settable":true}"#, "type: number"),
     (#"{"datatype":"integer","format":"0:9:3","settable":true}"#, "step: 3"),
     (#"{"datatype":"boolean","settable":true}"#, "type: boolean"),
     (#"{"datatype":"enum","format":"a,b c","settable":true}"#, "values: [a, b c]"),

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
+import Devices
 @testable import Import
 import Routing
 import Testing
+import Values
 
 /// Import of Zigbee2MQTT's exposes.
 struct Zigbee2MQTTTests {
@@ -53,9 +55,8 @@ struct Zigbee2MQTTTests {
       #"{"type":"numeric","name":"max","property":"max","access":7,"value_min":0,"value_max":9}"#,
       """
           max:
-            type: integer
+            type: number
             range: [0, 9]
-            step: 1
             command: {topic: $topic/set, payload: {max: $value}}
             state: {topic: $topic, value: /max, get: {topic: $topic/get, payload: {max: ""}}}
       """
@@ -167,8 +168,12 @@ struct Zigbee2MQTTTests {
       "refused: Lamp: t: its range or step is out of all bounds (0 to 1e+300)"
     ),
     (
-      #"{"type":"numeric","name":"t","property":"t","access":7,"value_min":3,"value_max":3}"#,
-      "refused: Lamp: t: its range is a single value (3 to 3)"
+      #"{"type":"numeric","name":"t","property":"t","access":2,"value_min":3,"value_max":3}"#,
+      "left_out: Lamp: t: its range is a single value (3 to 3)"
+    ),
+    (
+      #"{"type":"enum","name":"m","property":"m","access":2,"values":[""]}"#,
+      "left_out: Lamp: m: its list of values is empty"
     ),
     (
       #"{"type":"numeric","name":"t","property":"t","access":7,"value_min":0,"value_max":3,"value_step":7}"#,
@@ -176,7 +181,7 @@ struct Zigbee2MQTTTests {
     ),
     (
       #"{"type":"enum","name":"m","property":"m","access":7,"values":[{}]}"#,
-      "refused: Lamp: m: its list of values is empty or holds more than words"
+      "refused: Lamp: m: its list of values holds more than words"
     ),
     (
       #"{"type":"list","name":"l","property":"l","access":3,"item_type":{}}"#,
@@ -201,6 +206,49 @@ struct Zigbee2MQTTTests {
   {
     let diagnostics = try Fixture.diagnostics(Fixture.device(exposes: "[\(expose)]"))
     #expect(diagnostics == [diagnostic])
+  }
+
+  @Test(arguments: [
+    ("", "17.4", "17.4"),
+    (#","value_step":1"#, "17.4", "found 17.4, expected a whole number"),
+    (#","value_step":0.1"#, "17.4", "17.4"),
+  ])
+  func `the step decides whether a number is whole`(step: String, given: String, result: String)
+    throws
+  {
+    let announced = Fixture.device(
+      exposes: """
+        [{"type":"numeric","name":"calibration_time","property":"calibration_time","access":7,
+        "value_min":0,"value_max":200\(step)}]
+        """
+    )
+    let text = try #require(Fixture.plan(announced).files.first).text
+    let property = try #require(try Loaded.devices(["a.yaml": text]).first?.properties.first)
+    do throws(ValidationError) {
+      #expect(try property.value(fromText: given).bareText == result)
+    } catch {
+      #expect(error.description == result)
+    }
+  }
+
+  @Test func `a number with one value, and a choice without words, can only be read`() throws {
+    let announced = Fixture.device(
+      exposes: """
+        [{"type":"numeric","name":"t","property":"t","access":7,"value_min":3,"value_max":3},
+        {"type":"enum","name":"m","property":"m","access":7,"values":[""]}]
+        """
+    )
+    #expect(
+      try Fixture.file(announced).hasSuffix(
+        """
+          properties:
+            t: {type: number, state: {topic: $topic, value: /t}}
+            m: {type: text, state: {topic: $topic, value: /m}}
+
+        """
+      )
+    )
+    #expect(try Fixture.diagnostics(announced) == [])
   }
 
   @Test func `a home of 60 devices is imported and the rest is reported`() throws {

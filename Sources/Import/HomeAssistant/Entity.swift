@@ -15,10 +15,12 @@ struct Entity {
   /// The identifier within its device.
   let objectID: String
   /// The device that it belongs to.
-  let device: DeviceInfo
+  var device: DeviceInfo
 
   struct DeviceInfo: Hashable {
     var identity: String
+    /// Its identifiers, and its connections with their types.
+    var keys: Set<[String]>
     var name: String?
     var model: String
     var area: String?
@@ -103,17 +105,43 @@ struct Entity {
   private static func deviceInfo(_ config: JSONValue, fallback: String) -> DeviceInfo {
     let device = config["device"] ?? .null
     let ids = device["identifiers"].map { $0.elements ?? [$0] } ?? []
-    let connections = (device["connections"]?.elements ?? []).compactMap {
-      $0.elements?.last?.scalarText
-    }
+    let links = (device["connections"]?.elements ?? []).compactMap { $0.elements }
+    let connections = links.compactMap { $0.last?.scalarText }
     let identity = ids.compactMap(\.scalarText).first ?? connections.first
     let model = [device["manufacturer"]?.scalarText, device["model"]?.scalarText]
     return DeviceInfo(
       identity: identity.map { String($0.prefix(200)) } ?? fallback,
+      // Home Assistant compares addresses in lower case.
+      keys: Set(ids.compactMap(\.scalarText).map { [$0] })
+        .union(links.map { $0.compactMap { $0.scalarText?.lowercased() } }),
       name: (device["name"]?.string).map { PlainText.clean($0) },
       model: model.compactMap(\.self).joined(separator: " "),
       area: device["suggested_area"]?.string.map { PlainText.clean($0) },
       details: ImportedDetails(announced: device)
     )
+  }
+}
+
+extension [Entity] {
+  /// Gives entities one identity whose devices have an identifier or a connection in common, as
+  /// Home Assistant does.
+  mutating func shareIdentities() {
+    /// The identities by the keys of their devices, and what each identity was replaced by.
+    var owners: [[String]: String] = [:]
+    var replaced: [String: String] = [:]
+    func current(_ identity: String) -> String {
+      var identity = identity
+      while let newer = replaced[identity] { identity = newer }
+      return identity
+    }
+    for entity in self {
+      let own = current(entity.device.identity)
+      for key in entity.device.keys {
+        let known = current(owners[key] ?? own)
+        if known != current(own) { replaced[current(own)] = known }
+        owners[key] = known
+      }
+    }
+    for place in indices { self[place].device.identity = current(self[place].device.identity) }
   }
 }

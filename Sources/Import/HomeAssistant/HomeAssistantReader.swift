@@ -34,6 +34,7 @@ struct HomeAssistantReader {
       case .failure(let refusal): findings.report(.refused, announcement.topic, refusal.reason)
       }
     }
+    entities.shareIdentities()
     let gateways = GatewayTopics(entities)
     for place in entities.indices {
       guard let resolved = gateways.resolved(entities[place]) else { continue }

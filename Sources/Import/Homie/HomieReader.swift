@@ -102,7 +102,6 @@ struct HomieReader {
     if property["settable"] == true {
       made.setCommand(to: "\(topic)/set")
     } else {
-      if property["datatype"] == "float" { made["type"] = "number" }
       for field in ["range", "step"] { made[field] = Optional.none }
     }
     if property["retained"] != false, made["type"] != "action" { made.setState(on: topic) }
@@ -123,14 +122,10 @@ struct HomieReader {
     let datatype = property["datatype"]?.string ?? ""
     switch datatype {
     case "integer", "float":
-      let result = range(format, unit: property["unit"]?.string).flatMap {
-        $0.property(id, report: report)
-      }
-      return result.map { made in
-        guard datatype == "integer", made["type"] == "number" else { return made }
-        var whole = made
-        whole["type"] = "integer"
-        return whole
+      return range(format, unit: property["unit"]?.string).flatMap { stated in
+        var range = stated
+        range.isWhole = datatype == "integer"
+        return range.property(id, report: report)
       }
     case "boolean":
       guard isMomentary else { return .success(ImportedProperty(id, type: "boolean")) }

@@ -10,14 +10,15 @@ struct NumberRange {
   var high: Double?
   var step: Double?
   var unit: String?
+  /// Whether its numbers are whole, where the announcement says so; else bounds and step say it.
+  var isWhole: Bool?
 
   /// The largest magnitude that is accepted.
   private static let largest = 1e12
 
   /// Creates a number property, or fails with the reason.
   ///
-  /// Whole bounds and a whole step, or no step, make it an integer. `report` receives the reason
-  /// for each part that is left out.
+  /// `report` receives the reason for each part that is left out.
   func property(_ id: String, report: (String) -> Void) -> Result<ImportedProperty, Rejection> {
     let bounds = [low, high, step].compactMap(\.self)
     guard bounds.allSatisfy({ $0.isFinite && $0.magnitude <= Self.largest }) else {
@@ -27,7 +28,9 @@ struct NumberRange {
       if low > high {
         return .failure(Rejection("its range is upside down (\(words))"))
       }
-      if low == high { return .failure(Rejection("its range is a single value (\(words))")) }
+      if low == high {
+        return .failure(Rejection("its range is a single value (\(words))", isMistake: false))
+      }
     }
     let step = usableStep(report: report)
     let hasRange = low != nil && high != nil
@@ -35,8 +38,9 @@ struct NumberRange {
       report("only one end of its range is stated, so no range is checked")
     }
     let isWhole =
-      (hasRange || step != nil)
-      && ([low, high, step].compactMap(\.self)).allSatisfy { $0 == $0.rounded() }
+      self.isWhole
+      ?? ((hasRange || step != nil)
+        && ([low, high, step].compactMap(\.self)).allSatisfy { $0 == $0.rounded() })
     var property = ImportedProperty(id, type: isWhole ? "integer" : "number")
     if hasRange, let low, let high {
       property["range"] = .array([JSONValue(shortest: low), JSONValue(shortest: high)])
@@ -74,7 +78,13 @@ struct NumberRange {
 /// Why something cannot be imported.
 struct Rejection: Error, Hashable, Sendable {
   let reason: String
-  init(_ reason: String) { self.reason = reason }
+  /// Whether whoever announced it made a mistake; else it says that nothing can be set.
+  let isMistake: Bool
+
+  init(_ reason: String, isMistake: Bool = true) {
+    self.reason = reason
+    self.isMistake = isMistake
+  }
 }
 
 /// Makes announced text safe for files and terminals.

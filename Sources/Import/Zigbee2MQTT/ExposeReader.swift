@@ -47,9 +47,11 @@ struct ExposeReader {
     switch makeProperty(expose, type: type, property: property, owner: owner, access: access) {
     case .success(let made?): add(made, property: property, access: access, owner: owner)
     case .success(nil): break
+    case .failure(let refusal) where !refusal.isMistake && access & Access.published != 0:
+      addReading(expose, type: type, property: property, owner: owner)
     case .failure(let refusal):
-      let kind: ImportDiagnostic.Kind = Self.unsupported.contains(type) ? .leftOut : .refused
-      diagnostics.append((kind, name, refusal.reason))
+      let isKnown = Self.unsupported.contains(type) || !refusal.isMistake
+      diagnostics.append((isKnown ? .leftOut : .refused, name, refusal.reason))
     }
   }
 
@@ -76,7 +78,7 @@ struct ExposeReader {
   ) -> Result<ImportedProperty?, Rejection> {
     let id = wantedID(expose, property: property, owner: owner)
     switch type {
-    case "numeric": return number(expose, id).map { $0 }
+    case "numeric": return number(expose, id, owner: owner).map { $0 }
     case "binary": return boolean(expose, id).map { $0 }
     case "enum":
       let isMomentary =
@@ -110,15 +112,20 @@ struct ExposeReader {
     }
   }
 
+  /// Without a step only levels of lamps and covers are whole, as `light` and `cover` of
+  /// Zigbee2MQTT's converters send them.
   private mutating func number(
     _ expose: JSONValue,
-    _ id: String
+    _ id: String,
+    owner: String?
   ) -> Result<ImportedProperty, Rejection> {
+    let isLevel = owner == "light" || owner == "cover"
     let range = NumberRange(
       low: expose["value_min"]?.double,
       high: expose["value_max"]?.double,
       step: expose["value_step"]?.double,
-      unit: expose["unit"]?.string
+      unit: expose["unit"]?.string,
+      isWhole: expose["value_step"] == nil && !isLevel ? false : Optional.none
     )
     var notes: [String] = []
     let result = range.property(id, report: { notes.append($0) })
@@ -150,8 +157,11 @@ struct ExposeReader {
     var property = ImportedProperty(id, type: type)
     // An empty word is what some devices report for none.
     let announced = (expose.elements("values") ?? []).filter { $0 != "" }
+    guard !announced.isEmpty else {
+      return .failure(Rejection("its list of values is empty", isMistake: false))
+    }
     guard let values = ChoiceWords.field(announced) else {
-      return .failure(Rejection("its list of values is empty or holds more than words"))
+      return .failure(Rejection("its list of values holds more than words"))
     }
     property["values"] = values
     return .success(property)
