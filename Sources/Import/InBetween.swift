@@ -20,6 +20,8 @@ package struct InBetween: Sendable {
   private let prefix: String
   /// The entries of `routes:`, in order.
   private let routes: [JSONValue]
+  /// The devices and groups without routes, and why.
+  package let diagnostics: [ImportDiagnostic]
 
   /// The topics on which Zigbee2MQTT reports its own state.
   private static let bridge = [
@@ -40,6 +42,10 @@ package struct InBetween: Sendable {
   /// `prefix` is that of Home Assistant's discovery topics.
   package init?(_ announcements: [Announcement], base: String, inner: String, prefix: String) {
     var names: [String] = []
+    var diagnostics: [ImportDiagnostic] = []
+    func leaveOut(_ name: String, _ reason: String) {
+      diagnostics.append(ImportDiagnostic(.leftOut, PlainText.clean(name, limit: 80), reason))
+    }
     var endpoints: [String: Set<String>] = [:]
     for list in ["devices", "groups"] {
       let topic = "\(base)/bridge/\(list)"
@@ -47,9 +53,15 @@ package struct InBetween: Sendable {
         case .success(let json) = message.json()
       else { continue }
       for entry in json.elements ?? [] {
-        guard let name = entry["friendly_name"]?.string,
-          TopicName.problem("\(base)/\(name)") == nil
-        else { continue }
+        guard let name = entry["friendly_name"]?.string else { continue }
+        if let problem = TopicName.problem("\(base)/\(name)") {
+          leaveOut(name, problem)
+          continue
+        }
+        if let input = Self.inputs.first(where: { Topic.matches(filter: $0, name: name) }) {
+          leaveOut(name, "reports on '\(name)' would count as commands, which '\(input)' matches")
+          continue
+        }
         names.append(name)
         for expose in entry["definition"]?.elements("exposes") ?? [] {
           for part in [expose] + (expose.elements("features") ?? []) {
@@ -71,7 +83,11 @@ package struct InBetween: Sendable {
     ])
     routes =
       Self.routes(base: base, inner: inner, names: names, endpoints: endpoints) + [carried]
+    self.diagnostics = diagnostics
   }
+
+  /// What commands are published to, below the base topic; a route that reports there would loop.
+  private static let inputs = ["+/set", "+/set/+", "+/get", "bridge/request/#"]
 
   /// Where Zigbee2MQTT announces its devices while Settle is in between.
   static func announcements(of inner: String) -> String { inner + discovery }
@@ -92,14 +108,15 @@ package struct InBetween: Sendable {
   ) -> [JSONValue] {
     // An endpoint may also be a part of the member's name, such as state_left.
     let suffixes = [""] + Set(endpoints.values.joined()).sorted().map { "_\($0)" }
+    func pointer(_ name: String) -> String { JSONPointer(tokens: [name]).text }
     func state(_ word: JSONValue) -> [JSONValue] {
-      [word] + suffixes.map { .object(["/state\($0)": word]) }
+      [word] + suffixes.map { .object([.init(pointer("state\($0)"), word)]) }
     }
+    // An endpoint may end a member as another member ends: `scene_remove_all`.
+    let members = suffixes.flatMap { suffix in relative.map { pointer("\($0)\(suffix)") } }
+    var seen: Set<String> = []
     let passing =
-      state("TOGGLE")
-      + suffixes.flatMap { suffix in
-        relative.map { .string("/\($0)\(suffix)") }
-      }
+      state("TOGGLE") + members.filter { seen.insert($0).inserted }.map { .string($0) }
     func debounced(_ tail: String) -> JSONValue {
       .object([
         "from": .string("\(base)/\(tail)"), "to": .string("\(inner)/\(tail)"), "merge": "json",

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import JSON
+import Values
 
 /// How far Zigbee2MQTT has moved behind Settle, by what the broker retains.
 package struct InBetweenProgress: Sendable {
@@ -29,12 +30,17 @@ package struct InBetweenProgress: Sendable {
     retained.last { $0.topic == bridgeTopic }.map { !$0.payload.isEmpty } ?? false
   }
 
-  /// What works and what is missing, once Zigbee2MQTT has moved.
-  package func text(_ retained: [Announcement]) -> String {
+  /// What works and what is missing, once Zigbee2MQTT has moved from `base`.
+  package func text(_ retained: [Announcement], base: String) -> String {
     let own = InBetween.announcements(of: inner)
     let topics = Set(retained.filter { !$0.payload.isEmpty }.map(\.topic))
     let announced = topics.filter { $0.hasPrefix("\(own)/") }
-    let carried = announced.count { topics.contains(prefix + $0.dropFirst(own.count)) }
+    // Groups and the bridge have their old topics, which name the base topic.
+    let (old, new) = (Zigbee2MQTTReader.encoded(base), Zigbee2MQTTReader.encoded(inner))
+    let carried = announced.count { topic in
+      let rest = topic.dropFirst(own.count)
+      return topics.contains(prefix + rest.replaced("/\(new)_", by: "/\(old)_"))
+    }
     let isOffline = retained.last { $0.topic == bridgeTopic }.map(Self.isOffline) ?? false
     let first = "Zigbee2MQTT has moved to \(inner)" + (isOffline ? ", and is offline." : ".")
     if announced.isEmpty {

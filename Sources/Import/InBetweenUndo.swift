@@ -15,8 +15,19 @@ package struct InBetweenUndo: Sendable {
 
   package init(inner: String) { self.inner = inner }
 
-  /// The topics on which something may be left.
-  package var filters: [String] { ["\(inner)/#", "\(InBetween.announcements(of: inner))/#"] }
+  /// The topics on which something may be left; `prefix` is that of Home Assistant's discovery.
+  package func filters(prefix: String) -> [String] {
+    ["\(inner)/#", "\(InBetween.announcements(of: inner))/#"]
+      + InBetweenProgress(inner: inner, prefix: prefix).filters.filter { $0.hasPrefix(prefix) }
+  }
+
+  /// Whether a message is left from the time in between: one of the topics of that time, or an
+  /// announcement, such as that of a scene that is gone, whose topics are among them.
+  package func isLeft(_ message: Announcement) -> Bool {
+    let own = [inner, InBetween.announcements(of: inner)]
+    return own.contains { message.topic.hasPrefix($0 + "/") }
+      || String(decoding: message.payload, as: UTF8.self).has("\"\(inner)/")
+  }
 
   /// The base topic that the routes in a settings file put back; `nil` if it has none of them.
   private func base(_ elements: [YAMLOutline], _ uses: [InBetweenUse]) -> String? {
@@ -97,10 +108,23 @@ package struct InBetweenUndo: Sendable {
   /// Why what is left must stay; `nil` if it may be removed.
   package func problem(_ left: [Announcement]) -> String? {
     let state = left.last { $0.topic == "\(inner)/bridge/state" }
-    guard let state, String(decoding: state.payload, as: UTF8.self).has("online") else {
-      return nil
+    if let state, String(decoding: state.payload, as: UTF8.self).has("online") {
+      return
+        "Zigbee2MQTT is still at \(inner): put its configuration.yaml back first, and restart it"
     }
-    return "Zigbee2MQTT is still at \(inner): put its configuration.yaml back first, and restart it"
+    return nil
+  }
+
+  /// Why announcements must stay that are left; `nil` if they may be removed.
+  ///
+  /// Home Assistant would forget an entity whose announcement goes before the next one is there.
+  package func problem(ofAnnouncements left: [Announcement]) -> String? {
+    let carried = left.filter { !$0.topic.hasPrefix(inner) }
+    let isBack = carried.contains {
+      !isLeft($0) && String(decoding: $0.payload, as: UTF8.self).has("\"Zigbee2MQTT")
+    }
+    guard carried.contains(where: isLeft), !isBack else { return nil }
+    return "Zigbee2MQTT has not announced its devices again: restart it first, or wait a little"
   }
 
   /// An announcement that does not exist, and where a gateway in between would carry it.

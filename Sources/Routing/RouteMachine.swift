@@ -146,16 +146,21 @@ package struct RouteMachine: ~Copyable {
     }
     self.routes = routes.map { route in
       let (from, to) = (number(route.from.broker), number(route.to.broker))
-      // Commands take the opposite way.
-      let opposite = routes.filter {
-        !$0.announces && number($0.from.broker) == to && number($0.to.broker) == from
+      func others(from: Int, to: Int) -> [RouteConfiguration] {
+        routes.filter {
+          !$0.announces && number($0.from.broker) == from && number($0.to.broker) == to
+        }
       }
       return Route(
         route,
         from: from,
         to: to,
+        // Commands take the opposite way.
         rewriter: route.announces
-          ? AnnouncementRewriter(opposite.map { ($0.from.topic, $0.to.topic) }) : nil
+          ? AnnouncementRewriter(
+            commands: others(from: to, to: from),
+            reports: others(from: from, to: to)
+          ) : nil
       )
     }
     groups = RouteGroups(RouteGroups.sources(of: routes).map { (number($0.broker), $0.base) })
@@ -252,7 +257,8 @@ package struct RouteMachine: ~Copyable {
     let name = Text.of(topic)
     var found: [KeyIndex] = []
     for (number, route) in routes.enumerated() where route.from == broker {
-      guard let destination = route.configuration.destination(of: name) else { continue }
+      guard let stated = route.configuration.destination(of: name) else { continue }
+      let destination = route.rewriter?.topic(stated) ?? stated
       let key: KeyIndex
       if let free = freeOutputs.popLast() {
         key = free

@@ -47,12 +47,18 @@ extension ImportCommand {
     let (new, count) = try routes.added(to: old, file: path)
     guard try replace(old, by: new, at: path, overrides, environment) else { return .failed }
     report.showRoutes(path, old: old, new: new, count: count, of: routes.count)
+    report.show(routes.diagnostics)
     guard count == 0, progress.hasMoved(announcements) else {
       report.advise(routes.advice)
       return .done
     }
     do throws(AnnouncementReader.Failure) {
-      report.advise(progress.text(announcements + (try reader.read(progress.filters))))
+      report.advise(
+        progress.text(
+          announcements + (try reader.read(progress.filters)),
+          base: routes.base
+        )
+      )
       return .done
     } catch {
       complain(error.reason)
@@ -159,7 +165,7 @@ extension ImportCommand {
       throw error
     }
     do throws(FileError) {
-      if !isDry, new != old { try AtomicFile.write(new, to: path) }
+      if !isDry, new != old { try AtomicFile.write(new, to: path, replacing: old) }
       return true
     } catch {
       complain(error.description)
@@ -213,10 +219,15 @@ extension ImportCommand {
   ) -> ExitCode {
     let reader = reader(settings)
     do throws(AnnouncementReader.Failure) {
-      let left = try reader.read(undo.filters).filter { !$0.payload.isEmpty }
-      if let problem = undo.problem(left) {
+      let prefix = prefix ?? settings.discovery?.prefix ?? "homeassistant"
+      let found = try reader.read(undo.filters(prefix: prefix)).filter { !$0.payload.isEmpty }
+      if let problem = undo.problem(found) {
         complain(problem)
         return .unavailable
+      }
+      let waiting = undo.problem(ofAnnouncements: found)
+      let left = found.filter {
+        undo.isLeft($0) && (waiting == nil || $0.topic.hasPrefix(undo.inner))
       }
       let topics = Set(left.map(\.topic)).sorted()
       if topics.isEmpty, let advice = uses.advice(insteadOf: undo.inner) {
@@ -224,11 +235,12 @@ extension ImportCommand {
         return .badInput
       }
       if !isDry, !topics.isEmpty {
-        let prefix = prefix ?? settings.discovery?.prefix ?? "homeassistant"
         try reader.remove(topics, probe: undo.probe(prefix: prefix, process: getpid()))
       }
       report.showRemoved(topics)
-      return .done
+      guard let waiting else { return .done }
+      complain(waiting)
+      return .unavailable
     } catch {
       complain(error.reason)
       return error.code

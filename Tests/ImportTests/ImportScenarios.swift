@@ -267,7 +267,7 @@ import Testing
     client.publish(
       "\(prefix)/\(lamp)",
       #"{"command_topic":"\#(base)/Essplatz/set","state_topic":"\#(base)/Essplatz","#
-        + #""unique_id":"0x1_light_zigbee2mqtt"}"#,
+        + #""unique_id":"0x1_light_\#(base)","origin":{"name":"Zigbee2MQTT"}}"#,
       retain: true
     )
   }
@@ -284,7 +284,9 @@ import Testing
     announce("zigbee2mqtt-direct", on: prefix, with: client)
     let carried =
       #"{"command_topic":"zigbee2mqtt/Essplatz/set","state_topic":"zigbee2mqtt-direct/Essplatz","#
-      + #""unique_id":"0x1_light_zigbee2mqtt"}"#
+      + #""unique_id":"0x1_light_zigbee2mqtt","origin":{"name":"Zigbee2MQTT"},"availability":[{"topic":"zigbee2mqtt/bridge/state","#
+      + #""value_template":"{{ value_json.state if value_json is defined else value }}"}],"#
+      + #""availability_mode":"all"}"#
     #expect(client.waitFor("homeassistant/\(lamp)", carried))
     client.publish("zigbee2mqtt-direct/bridge/state", #"{"state":"online"}"#, retain: true)
     #expect(client.waitFor("zigbee2mqtt/bridge/state", #"{"state":"online"}"#))
@@ -321,10 +323,18 @@ import Testing
     #expect(!client.messages.contains { $0.topic == "homeassistant/\(lamp)" && $0.text.isEmpty })
 
     home.stopGateway()
+    // A scene that was removed meanwhile; Home Assistant forgets an entity without announcement.
+    let gone = "homeassistant/scene/0x1/scene_1/config"
+    let scene = #"{"command_topic":"x","state_topic":"zigbee2mqtt-direct/E"}"#
+    client.publish(gone, scene, retain: true)
+    let waiting = try home.settled(undo)
+    #expect(waiting.code == 69)
+    #expect(waiting.errors.contains("Zigbee2MQTT has not announced its devices again"))
     announce("zigbee2mqtt", on: "homeassistant", with: client)
     let last = try home.settled(undo)
-    #expect(last.code == 0)
-    #expect(last.output == "2 retained messages removed from the broker\n")
+    #expect(last.code == 0, "\(last.errors)")
+    #expect(last.output == "1 retained message removed from the broker\n")
+    #expect(client.messages.contains { $0.topic == gone && $0.text.isEmpty })
     #expect(try home.settled(undo).output == "0 retained messages removed from the broker\n")
     #expect(!client.messages.contains { $0.topic == "homeassistant/\(lamp)" && $0.text.isEmpty })
   }

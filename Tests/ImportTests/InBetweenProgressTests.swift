@@ -14,7 +14,7 @@ struct InBetweenProgressTests {
 
   private func text(_ more: [(String, String)]) -> String {
     let retained = Self.moved + more.map { Announcement(topic: $0.0, text: $0.1) }
-    return InBetweenProgress(inner: "direct", prefix: "ha").text(retained)
+    return InBetweenProgress(inner: "direct", prefix: "ha").text(retained, base: "z")
   }
 
   @Test func `Zigbee2MQTT has moved once it reports its state at the new base topic`() {

@@ -30,6 +30,37 @@ import Testing
     #expect(try settings(home) == before)
   }
 
+  @Test func `a name that no route can have does not stop the others`() throws {
+    func entry(_ name: String, endpoint: String) -> String {
+      """
+      {"ieee_address":"0x\(name.count)","friendly_name":"\(name)","type":"Router","definition":\
+      {"model":"M","vendor":"V","exposes":[{"type":"switch","endpoint":"\(endpoint)","features":[\
+      {"type":"binary","name":"state","property":"state_\(endpoint)","access":3,"value_on":"ON",\
+      "value_off":"OFF"}]}]}}
+      """
+    }
+    let list = [
+      entry("lamp", endpoint: "~"), entry("a/b lamp", endpoint: "x/y"),
+      entry("cellar/set", endpoint: "onoff"), entry("bridge/request/x", endpoint: "all"),
+      entry("a+b", endpoint: "l1"),
+    ]
+    let home = try ImportHome([
+      Announcement(
+        topic: "zigbee2mqtt/bridge/devices",
+        text: "[\(list.joined(separator: ","))]"
+      )
+    ])
+    try home.makeFolder("devices")
+    let run = try home.settled(["import", "--in-between"])
+    #expect(run.code == 0, "\(run.errors)")
+    #expect(run.errors.contains("skipped: cellar/set: reports on 'cellar/set' would count as"))
+    #expect(run.errors.contains("skipped: bridge/request/x: "))
+    #expect(run.errors.contains("skipped: a+b: "))
+    #expect(try settings(home).contains(#""/state_~0": STOP"#))
+    #expect(try settings(home).contains("a/b lamp/x/y/set"))
+    #expect(try home.settled(["check"]).code == 0)
+  }
+
   @Test func `a run with another topic is refused and names the one in use`() throws {
     let home = try ImportHome(Fixture.zigbee2mqtt())
     #expect(try home.settled(["import", "--in-between=z2m"]).code == 0)

@@ -149,6 +149,10 @@ struct Zigbee2MQTTReader {
 
   // MARK: - Groups
 
+  /// A base topic as identifiers of groups have it: the codes of its characters, as in
+  /// `getEncodedBaseTopic` of Zigbee2MQTT's lib/extension/homeassistant.ts.
+  static func encoded(_ base: String) -> String { base.utf16.map { String($0) }.joined() }
+
   /// Reads a group, which accepts what all its members accept.
   private func read(
     group: JSONValue,
@@ -179,8 +183,7 @@ struct Zigbee2MQTTReader {
       comment: "group of \(Set(known.map(\.name)).sorted().joined(separator: ", "))"
     )
     device.members = listed.compactMap { $0["ieee_address"]?.string }
-    // As `getEncodedBaseTopic` of Zigbee2MQTT's lib/extension/homeassistant.ts.
-    let encoded = base.utf16.map { String($0) }.joined()
+    let encoded = Self.encoded(base)
     device.details = ImportedDetails(
       identifiers: ["zigbee2mqtt_\(encoded)_\(NumberText.shortest(number))"]
     )
