@@ -11,6 +11,8 @@ package struct Device: Hashable, Sendable {
   package var name: String
   /// Where it is, such as a room; `nil` if nothing says so.
   package var area: String?
+  /// What it is, in the words of ``DeviceClass``; `nil` if nothing says so.
+  package var deviceClass: String?
   /// Who made it; `nil` if nothing says so.
   package var details: DeviceDetails?
   /// Whether the panel shows it.

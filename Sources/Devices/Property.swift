@@ -11,6 +11,10 @@ package struct Property: Hashable, Sendable {
   package var aliases: [String] = []
   /// The display name, if one is given.
   package var name: String?
+  /// What it is for, in the words of ``DeviceClass``; `nil` if nothing says so.
+  package var deviceClass: String?
+  /// Whether it sets up its device or is about the device itself, where something says so.
+  package var category: PropertyCategory?
   package var kind: ValueKind
   package var policy: Policy
   package var command: CommandEndpoint
@@ -88,6 +92,11 @@ package struct Property: Hashable, Sendable {
     get { states.first }
     set { states = newValue.map { [$0] } ?? [] }
   }
+}
+
+/// What a property is beside what its device is for, in Home Assistant's words.
+package enum PropertyCategory: String, Hashable, Sendable, CaseIterable {
+  case config, diagnostic
 }
 
 /// Where and how a property's commands are published.

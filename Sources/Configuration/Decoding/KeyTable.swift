@@ -71,19 +71,20 @@ package enum KeyTable: String, CaseIterable, Sendable {
       ["pending", "payload", "announcement", "line", "http_clients", "events", "devices"]
     case .device:
       [
-        "for", "from", "name", "area", "panel", "device", "profile", "topic", "parameters", "lane",
-        "merge", "options", "availability", "awake", "ttl", "properties",
+        "for", "from", "name", "area", "class", "panel", "device", "profile", "topic", "parameters",
+        "lane", "merge", "options", "availability", "awake", "ttl", "properties",
       ]
     case .details: ["manufacturer", "model", "url", "identifiers"]
     case .profile:
       [
-        "description", "profile", "parameters", "lane", "merge", "options", "availability",
-        "awake", "ttl", "properties",
+        "description", "profile", "parameters", "class", "lane", "merge", "options",
+        "availability", "awake", "ttl", "properties",
       ]
     case .property:
       [
-        "name", "aliases", "type", "range", "step", "unit", "values", "on", "off", "scale",
-        "display", "encode", "decode", "policy", "command", "state", "confirm", "ttl", "urgent",
+        "name", "aliases", "class", "category", "type", "range", "step", "unit", "values", "on",
+        "off", "scale", "display", "encode", "decode", "policy", "command", "state", "confirm",
+        "ttl", "urgent",
         "ends", "excludes", "implies", "always", "hold", "hands",
       ]
     case .policyFields: ["delay", "max_wait", "leading", "min_interval"]

@@ -205,6 +205,7 @@ struct DeviceDecoder {
       properties: properties
     )
     device.area = own.text("area")
+    device.deviceClass = section.deviceClass()
     device.details = DetailsReader.details(own)
     device.isOnPanel = own.flag("panel") ?? true
     device.lane = lane(section)

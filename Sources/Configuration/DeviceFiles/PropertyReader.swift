@@ -104,11 +104,13 @@ struct PropertyReader {
     let states = StateReader(placeholders: placeholders, problems: problems)
       .sources(section, at: pair.keyPosition)
     let (name, aliases) = (section.text("name"), aliases(section))
+    let (deviceClass, category) = (section.deviceClass(), section.category())
     let lacksCommand = isReadOnly(section, type: kindReader.typeName)
     if lacksCommand, isTyped, !isProfileUnknown, checkReadOnly(section, at: pair) {
       guard let kind, let wire else { return nil }
       var property = Property(readOnly: pair.key, kind: kind)
       property.name = name
+      (property.deviceClass, property.category) = (deviceClass, category)
       property.aliases = aliases
       property.wire = wire
       property.states = states
@@ -143,6 +145,7 @@ struct PropertyReader {
       ttl: own ?? ttl
     )
     property.name = name
+    (property.deviceClass, property.category) = (deviceClass, category)
     property.wire = wire
     if isSound { checkParts(of: property, section) }
     property.states = states
@@ -391,6 +394,35 @@ struct CommandReader {
       return nil
     }
     return template
+  }
+}
+
+extension Section {
+  /// What a device or a property is for; an unknown word has no effect, and newer ones may come.
+  func deviceClass() -> String? {
+    guard let word = text("class"), let node = self["class"] else { return nil }
+    if word == "none" || DeviceClass.words.contains(word) { return word == "none" ? nil : word }
+    problems.warn(
+      node.position,
+      "class: '\(Excerpt.of(word))' is no class that is known, and has no effect",
+      suggestion: Suggestion.nearest(to: word, in: DeviceClass.words.sorted())
+    )
+    return nil
+  }
+
+  /// Which settings of a device a property belongs to.
+  fileprivate func category() -> PropertyCategory? {
+    guard let word = text("category"), let node = self["category"], word != "none" else {
+      return nil
+    }
+    let words = PropertyCategory.allCases.map(\.rawValue)
+    return PropertyCategory(rawValue: word)
+      ?? reject(
+        node,
+        "category",
+        expected: Section.list(words + ["none"]),
+        suggestion: Suggestion.nearest(to: word, in: words)
+      )
   }
 }
 
