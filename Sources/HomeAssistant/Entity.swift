@@ -26,6 +26,16 @@ struct Entity {
       .init("unique_id", .string(Self.uniqueID(base, device.id, name))),
       .init("name", title.map { .string($0) } ?? .null),
     ] + (category.map { [.init("entity_category", .string($0))] } ?? []) + fields
+      + members(ofGroup: device.group, base: base)
+  }
+
+  /// The same entities of a group's members, which Home Assistant 2026.4 shows with it.
+  private func members(ofGroup group: DeviceGroup?, base: String) -> [JSONValue.Member] {
+    guard let group, ["light", "switch", "cover", "lock", "fan"].contains(platform) else {
+      return []
+    }
+    let ids = group.members.map { JSONValue.string(Self.uniqueID(base, $0, name)) }
+    return [.init("group", .array(ids))]
   }
 
   /// Joins parts to an identifier of letters, digits, `_` and `-`.
@@ -45,7 +55,10 @@ struct Entity {
 extension Property {
   /// The display name, derived from the identifier if none is set.
   var title: String {
-    name ?? Self.title(of: id)
+    if let name { return name }
+    // The switch of an endpoint is called like the endpoint.
+    if kind == .boolean, id.hasPrefix("power_") { return Self.title(of: String(id.dropFirst(6))) }
+    return Self.title(of: id)
   }
 
   /// An identifier as words: `target_temperature` becomes `Target temperature`.
@@ -56,6 +69,33 @@ extension Property {
 }
 
 extension Entity {
+  /// The event entity of what happens at a moment, such as a button of a remote; `nil` for any
+  /// other reading.
+  ///
+  /// The topic is the device's own: the same event twice is twice an event.
+  static func event(_ property: Property, of device: Device) -> Entity? {
+    guard let word = property.deviceClass, DeviceClass.events.contains(word),
+      let words = property.kind.words, !words.isEmpty, property.wire.words.isEmpty,
+      let source = property.reportSource
+    else { return nil }
+    let path = source.value.tokens.map { "[\(JSONWriter.text(.string($0)))]" }.joined()
+    let found = path.isEmpty ? "value" : "value_json\(path) | default('')"
+    let types = JSONWriter.text(EntityPlan.words(words))
+    let template = """
+      {% set event = \(found) %}\
+      {% if event in \(types) %}{{ {'event_type': event} | tojson }}{% endif %}
+      """
+    return Entity(
+      platform: "event",
+      name: property.id,
+      title: property.title,
+      fields: [
+        .init("state_topic", .string(source.topic)), .init("event_types", EntityPlan.words(words)),
+        .init("value_template", .string(template)),
+      ] + (word == "remote" ? [] : [.init("device_class", .string(word))])
+    )
+  }
+
   /// The sensor or binary sensor of a read-only property, whose values are published on `topic`.
   static func sensor(_ property: Property, state topic: JSONValue) -> Entity {
     var fields = [JSONValue.Member("state_topic", topic)]
@@ -70,7 +110,10 @@ extension Entity {
       add("payload_off", isReversed ? "true" : "false")
       add("device_class", SensorClass.ofBoolean(property))
     case .number(let rule), .integer(let rule):
-      let found = SensorClass.ofNumber(property, unit: rule.unit)
+      let stated = property.deviceClass.flatMap {
+        SensorClass.fits($0, unit: rule.unit) ? $0 : nil
+      }
+      let found = stated ?? SensorClass.ofNumber(property, unit: rule.unit)
       add("device_class", found)
       let isTotal = SensorClass.totals.contains(found ?? "")
       add("state_class", isTotal ? "total_increasing" : "measurement")
@@ -84,7 +127,9 @@ extension Entity {
       platform: isBinary ? "binary_sensor" : "sensor",
       name: property.id,
       title: property.title,
-      category: SensorClass.isDiagnostic(property) ? "diagnostic" : nil,
+      // Home Assistant has no settings that can only be read.
+      category: property.category != nil || SensorClass.isDiagnostic(property)
+        ? "diagnostic" : nil,
       fields: fields
     )
   }
@@ -138,8 +183,20 @@ enum SensorClass {
     }?.name
   }
 
+  /// Whether a class goes with a unit, as far as units are known here.
+  static func fits(_ name: String, unit: String?) -> Bool {
+    guard DeviceClass.numbers.contains(name) else { return false }
+    let units =
+      ofUnits.filter { $0.value == name }.map(\.key)
+      + ofNames.filter { $0.name == name }.map(\.unit)
+    return units.isEmpty || unit.map { units.contains($0) || ofUnits[$0] == nil } ?? false
+  }
+
   static func ofBoolean(_ property: Property) -> String? {
-    ([property.id] + property.aliases).lazy.compactMap { ofBooleans[$0] }.first
+    if let stated = property.deviceClass, DeviceClass.binarySensors.contains(stated) {
+      return stated
+    }
+    return ([property.id] + property.aliases).lazy.compactMap { ofBooleans[$0] }.first
   }
 
   /// Whether false stands for on: a contact that is true is closed, and on is an open door.

@@ -25,20 +25,24 @@ struct EntityPlan {
     used = Set(readings.map(\.id))
     addLights()
     addFan()
-    addCover()
-    addClimate()
+    addCovers()
+    addThermostats()
+    addSirens()
     let hasMain = !entities.isEmpty
     for property in device.properties where !used.contains(property.id) {
       let place = entities.count
       addSingle(property)
-      guard property.isSetting(besideMain: hasMain) else { continue }
-      for new in entities.indices.dropFirst(place) { entities[new].category = "config" }
+      let isSetting = property.isSetting(besideMain: hasMain)
+      let category = property.category?.rawValue ?? (isSetting ? "config" : nil)
+      for new in entities.indices.dropFirst(place) { entities[new].category = category }
     }
     // Home Assistant's convention: a device's only entity has the device's name. Sensors beside it
     // do not count, as they must not rename it.
     if entities.count == 1 { entities[0].title = nil }
     for reading in readings where !shown.contains(reading.id) {
-      entities.append(.sensor(reading, state: target(reading)))
+      entities.append(
+        .event(reading, of: device) ?? .sensor(reading, state: target(reading))
+      )
     }
     if entities.count == 1 { entities[0].title = nil }
   }
@@ -51,14 +55,33 @@ struct EntityPlan {
     return all.first { names.contains($0.id) } ?? all.first { $0.isCalled(names) }
   }
 
-  func find(_ names: Set<String>, where fits: (ValueKind) -> Bool) -> Property? {
+  /// What can be set and is part of no entity yet; earlier names count first.
+  func find(_ names: [String], where fits: (ValueKind) -> Bool) -> Property? {
     let free = device.properties.filter { !used.contains($0.id) && fits($0.kind) }
-    return free.first { names.contains($0.id) } ?? free.first { $0.isCalled(names) }
+    for name in names {
+      if let found = free.first(where: { $0.id == name }) { return found }
+    }
+    return free.first { $0.isCalled(Set(names)) }
+  }
+
+  /// What the names of a device's parts end with, nothing first: `_l1` where there is a `power_l1`
+  /// that fits.
+  func endings(of stems: [String], where fits: (Property) -> Bool) -> [String] {
+    var endings = [""]
+    for property in device.properties where !used.contains(property.id) && fits(property) {
+      for name in [property.id] + property.aliases {
+        for stem in stems where name.hasPrefix(stem + "_") {
+          let ending = String(name.dropFirst(stem.count))
+          if !endings.contains(ending) { endings.append(ending) }
+        }
+      }
+    }
+    return endings
   }
 
   static func isNumber(_ kind: ValueKind) -> Bool { kind.numberRule != nil }
 
-  private static func isBoolean(_ kind: ValueKind) -> Bool {
+  static func isBoolean(_ kind: ValueKind) -> Bool {
     if case .boolean = kind { true } else { false }
   }
 
@@ -66,8 +89,10 @@ struct EntityPlan {
     if case .choice = kind { true } else { false }
   }
 
-  /// The property that switches a lamp or fan.
-  var power: Property? { find(["power", "state", "on"], where: Self.isBoolean) }
+  /// The name of a part, such as an endpoint; `nil` for the device itself.
+  static func title(ofEnding ending: String) -> String? {
+    ending.isEmpty ? nil : Property.title(of: String(ending.dropFirst()))
+  }
 
   // MARK: - Fields
 
@@ -78,6 +103,9 @@ struct EntityPlan {
   func command(_ property: Property) -> JSONValue {
     .string("\(base)/\(device.id)/\(property.id)/set")
   }
+
+  /// The topic of several properties of the device.
+  var commandOfAll: JSONValue { .string("\(base)/\(device.id)/set") }
 
   /// The command and state topics: `brightness_command_topic` for the prefix `brightness_`.
   func topics(_ property: Property, _ prefix: String = "") -> [JSONValue.Member] {
@@ -91,6 +119,18 @@ struct EntityPlan {
     value.map { [.init(name, JSONValue(shortest: $0))] } ?? []
   }
 
+  static func words(_ words: some Sequence<String>) -> JSONValue {
+    .array(words.map { .string($0) })
+  }
+
+  /// The class of an entity, if Home Assistant has it for such entities.
+  func deviceClass(_ property: Property, of classes: Set<String>) -> [JSONValue.Member] {
+    guard let word = property.deviceClass ?? device.deviceClass, classes.contains(word) else {
+      return []
+    }
+    return [.init("device_class", .string(word))]
+  }
+
   mutating func add(
     _ platform: String,
     _ main: Property,
@@ -98,24 +138,31 @@ struct EntityPlan {
     _ fields: [JSONValue.Member],
     using parts: [Property?] = []
   ) {
-    entities.append(Entity(platform: platform, name: main.id, title: title, fields: fields))
+    entities.append(
+      Entity(
+        platform: platform,
+        name: main.id,
+        title: title,
+        category: main.category?.rawValue,
+        fields: fields
+      )
+    )
     used.insert(main.id)
     for part in parts { if let part { used.insert(part.id) } }
   }
 
-  // MARK: - Entities of several properties
+  // MARK: - Lamps
 
   private mutating func addLights() {
     for light in Light.all(in: device.properties) {
       let main = device.properties[light.main]
       let topic = "\(base)/\(device.id)/\(main.id)"
-      // A lamp with a name of its own is one of several endpoints.
-      let title = light.ending.isEmpty ? nil : Property.title(of: String(light.ending.dropFirst()))
       add(
         "light",
         main,
-        titled: title,
-        light.fields(device.properties, below: topic),
+        // A lamp with a name of its own is one of several endpoints.
+        titled: Self.title(ofEnding: light.ending),
+        light.fields(device, below: topic),
         using: light.places.map { device.properties[$0] }
       )
       shown.formUnion(light.places.map { device.properties[$0] }.filter(\.isReadOnly).map(\.id))
@@ -123,6 +170,10 @@ struct EntityPlan {
   }
 
   // MARK: - Entities of one property
+
+  private static let onAndOff: [JSONValue.Member] = [
+    .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
+  ]
 
   private mutating func addSingle(_ property: Property) {
     var fields = topics(property)
@@ -134,17 +185,26 @@ struct EntityPlan {
         .init("optimistic", false),
       ]
       add("lock", property, titled: property.title, fields)
-    case .boolean:
+    case .boolean where property.deviceClass == "valve":
       fields += [
-        .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
+        .init("payload_open", "true"), .init("payload_close", "false"),
+        .init("state_open", "true"), .init("state_closed", "false"), .init("optimistic", false),
       ]
+      add("valve", property, titled: property.title, fields)
+    case .boolean where property.deviceClass == "fan":
+      add("fan", property, titled: property.title, fields + Self.onAndOff)
+    case .boolean:
+      fields += Self.onAndOff + deviceClass(property, of: DeviceClass.switches)
       add("switch", property, titled: property.title, fields)
     case .number(let rule), .integer(let rule):
       let isWhole = if case .integer = property.kind { true } else { false }
       fields += numberFields(rule, isWhole: isWhole)
+      if let word = property.deviceClass, SensorClass.fits(word, unit: rule.unit) {
+        fields.append(.init("device_class", .string(word)))
+      }
       add("number", property, titled: property.title, fields)
     case .choice(let words):
-      fields += [.init("options", .array(words.map { .string($0) })), .init("optimistic", false)]
+      fields += [.init("options", Self.words(words)), .init("optimistic", false)]
       add("select", property, titled: property.title, fields)
     case .text, .color:
       add("text", property, titled: property.title, fields)
@@ -152,15 +212,26 @@ struct EntityPlan {
     }
   }
 
+  /// A slider of more steps than its length on a screen is of no use.
+  private static let longestSlider = 256.0
+
   private func numberFields(_ rule: NumberRule, isWhole: Bool) -> [JSONValue.Member] {
     let range = rule.range ?? -1e9...1e9
-    var fields = number("min", range.lowerBound) + number("max", range.upperBound)
     // Home Assistant accepts no smaller step.
-    fields += number("step", max(rule.step ?? (isWhole ? 1 : 0.01), 0.001))
-    fields.append(.init("mode", rule.range == nil ? "box" : "slider"))
+    let step = max(rule.step ?? (isWhole ? 1 : 0.01), 0.001)
+    let isLong = (range.upperBound - range.lowerBound) / step > Self.longestSlider
+    var fields = number("min", range.lowerBound) + number("max", range.upperBound)
+    fields += number("step", step)
+    fields.append(.init("mode", isLong ? "box" : "slider"))
     if let unit = rule.unit { fields.append(.init("unit_of_measurement", .string(unit))) }
     fields.append(.init("optimistic", false))
     return fields
+  }
+
+  private func buttonClass(_ property: Property) -> [JSONValue.Member] {
+    let isNamed = property.deviceClass == nil && property.id.hasPrefix("identify")
+    return isNamed
+      ? [.init("device_class", "identify")] : deviceClass(property, of: DeviceClass.buttons)
   }
 
   /// Adds a button for each word, or a text entity for an action that accepts any word.
@@ -182,171 +253,9 @@ struct EntityPlan {
           title: words.count == 1 ? property.title : "\(property.title) \(word)",
           fields: [
             .init("command_topic", command(property)), .init("payload_press", .string(word)),
-          ]
+          ] + buttonClass(property)
         )
       )
     }
-  }
-}
-
-/// Entities of several properties, apart from lamps.
-extension EntityPlan {
-  mutating func addFan() {
-    guard let power,
-      let speed = find(["speed", "percentage", "fan_speed", "speed_level"], where: Self.isNumber)
-    else { return }
-    var fields = topics(power)
-    fields += [
-      .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
-    ]
-    // Home Assistant sends a speed of 0 to turn a fan off.
-    let members = "'{\"\(power.id)\":false}' if value == 0 else '{\"\(speed.id)\":%s}' % value"
-    fields += [
-      .init("percentage_command_topic", .string("\(base)/\(device.id)/set")),
-      .init("percentage_command_template", .string("{{ \(members) }}")),
-      .init("percentage_state_topic", target(speed)),
-    ]
-    let range = speed.kind.numberRule?.range ?? 0...100
-    fields += number("speed_range_min", max(1, range.lowerBound))
-    fields += number("speed_range_max", max(2, range.upperBound))
-    let preset = find(["mode", "preset", "preset_mode"], where: Self.isChoice)
-    if let preset, case .choice(let words) = preset.kind {
-      fields += topics(preset, "preset_mode_")
-      fields.append(.init("preset_modes", .array(words.map { .string($0) })))
-    }
-    add("fan", power, titled: nil, fields, using: [speed, preset])
-  }
-
-  mutating func addCover() {
-    let position = find(["position"], where: Self.isNumber)
-    var movement: (Property, CoverPayloads)?
-    for property in device.properties where movement == nil && !used.contains(property.id) {
-      movement = CoverPayloads(property).map { (property, $0) }
-    }
-    guard let main = movement?.0 ?? position, movement != nil || position != nil else { return }
-    var fields: [JSONValue.Member] = []
-    let range = position?.kind.numberRule?.range ?? 0...100
-    if let (property, payloads) = movement {
-      fields.append(.init("command_topic", command(property)))
-      fields += payloads.fields
-    } else if let position {
-      fields += [
-        .init("command_topic", command(position)),
-        .init("payload_open", .string(JSONWriter.text(JSONValue(shortest: range.upperBound)))),
-        .init("payload_close", .string(JSONWriter.text(JSONValue(shortest: range.lowerBound)))),
-        .init("payload_stop", .null),
-      ]
-    }
-    if let position {
-      fields += [
-        .init("set_position_topic", command(position)), .init("position_topic", target(position)),
-      ]
-      fields += number("position_open", range.upperBound)
-      fields += number("position_closed", range.lowerBound)
-    }
-    if let tilt = find(["tilt", "slats"], where: Self.isNumber) {
-      fields += [
-        .init("tilt_command_topic", command(tilt)), .init("tilt_status_topic", target(tilt)),
-      ]
-      let range = tilt.kind.numberRule?.range ?? 0...100
-      fields += number("tilt_min", range.lowerBound) + number("tilt_max", range.upperBound)
-      fields += number("tilt_opened_value", range.upperBound)
-      fields += number("tilt_closed_value", range.lowerBound)
-      used.insert(tilt.id)
-    }
-    fields.append(.init("optimistic", false))
-    add("cover", main, titled: nil, fields, using: [position])
-  }
-
-  /// The modes of Home Assistant's climate controls.
-  private static let climateModes = [
-    "auto", "off", "cool", "heat", "dry", "fan_only", "heat_cool",
-  ]
-
-  /// What thermostats say of their work, in Home Assistant's words; others are none.
-  private static let action = """
-    {{ {'off': 'off', 'idle': 'idle', 'heat': 'heating', 'heating': 'heating', 'cool': 'cooling', \
-    'cooling': 'cooling', 'dry': 'drying', 'drying': 'drying', 'fan_only': 'fan', 'fan': 'fan'}\
-    .get(value, 'None') }}
-    """
-
-  mutating func addClimate() {
-    let names: Set = ["target_temperature", "setpoint", "occupied_heating_setpoint"]
-    guard let target = find(names, where: Self.isNumber), let rule = target.kind.numberRule else {
-      return
-    }
-    var fields = topics(target, "temperature_")
-    fields += number("min_temp", rule.range?.lowerBound)
-    fields += number("max_temp", rule.range?.upperBound)
-    fields += number("temp_step", rule.step)
-    fields.append(.init("temperature_unit", rule.unit?.hasSuffix("F") == true ? "F" : "C"))
-    let mode = find(["mode", "system_mode"]) { kind in
-      guard case .choice(let words) = kind else { return false }
-      return words.allSatisfy { Self.climateModes.contains($0) }
-    }
-    if let mode, case .choice(let words) = mode.kind {
-      fields += topics(mode, "mode_")
-      fields.append(.init("modes", .array(words.map { .string($0) })))
-    } else {
-      // A thermostat without modes always heats.
-      fields += [
-        .init("modes", ["heat"]), .init("mode_state_topic", self.target(target)),
-        .init("mode_state_template", "heat"),
-      ]
-    }
-    let preset = find(["preset", "preset_mode"], where: Self.isChoice)
-    if let preset, let words = preset.kind.words {
-      fields += topics(preset, "preset_mode_")
-      // Home Assistant adds `none` by itself.
-      let named = words.filter { $0 != "none" }
-      fields.append(.init("preset_modes", .array(named.map { .string($0) })))
-    }
-    let current: Set = ["local_temperature", "current_temperature", "temperature"]
-    if let current = reading(current, where: Self.isNumber) {
-      fields.append(.init("current_temperature_topic", self.target(current)))
-      shown.insert(current.id)
-    }
-    let action = reading(["running_state", "hvac_action", "action"]) {
-      $0.words != nil || $0 == .text
-    }
-    if let action {
-      shown.insert(action.id)
-      fields += [
-        .init("action_topic", self.target(action)), .init("action_template", .string(Self.action)),
-      ]
-    }
-    fields.append(.init("optimistic", false))
-    add("climate", target, titled: nil, fields, using: [mode, preset])
-  }
-}
-
-/// The payloads with which a property opens, closes and stops a cover.
-struct CoverPayloads {
-  private let open: String
-  private let close: String
-  private let stop: String?
-
-  /// `nil` unless the property has words that open and close a cover.
-  init?(_ property: Property) {
-    let words: [String]
-    switch property.kind {
-    case .action(let all), .choice(let all): words = all
-    case .number, .integer, .boolean, .text, .color: return nil
-    }
-    func word(_ names: String...) -> String? {
-      words.first { names.contains($0.lowercased()) }
-    }
-    guard let open = word("open", "up"), let close = word("close", "down") else { return nil }
-    self.open = open
-    self.close = close
-    stop = word("stop", "halt")
-  }
-
-  /// The payloads as fields of a cover's announcement.
-  var fields: [JSONValue.Member] {
-    [
-      .init("payload_open", .string(open)), .init("payload_close", .string(close)),
-      .init("payload_stop", stop.map { .string($0) } ?? .null),
-    ]
   }
 }

@@ -61,17 +61,32 @@ package struct Light: Hashable, Sendable {
         ?? free.first { properties[$0].isCalled(wanted) }
     }
     self.ending = ending
-    power = find(["power", "state", "on"]) { $0.kind == .boolean && !$0.isLock }
+    let others: Set = ["fan", "siren", "valve"]
+    power = find(["power", "state", "on"]) { property in
+      property.kind == .boolean && !property.isLock
+        && !(property.deviceClass.map { others.contains($0) } ?? false)
+    }
     brightness = find(["brightness", "level"]) { $0.kind.numberRule != nil }
     temperature = find(["color_temp", "color_temperature", "ct"]) { $0.kind.isWhiteTone }
     color = find(["color", "colour"]) { $0.kind == .color }
     mode = find(["color_mode"], isReadOnly: true) { $0.kind.words != nil || $0.kind == .text }
-    effect = find(["effect"]) { $0.kind.words?.isEmpty == false }
+    let hasWords = { (property: Property) in property.kind.words?.isEmpty == false }
+    // Endpoints may have their effects in common.
+    effect =
+      find(["effect"], hasWords)
+      ?? (ending.isEmpty
+        ? nil
+        : properties.firstIndex {
+          !$0.isReadOnly && hasWords($0) && $0.isCalled(["effect"])
+        })
   }
 
   /// Whether it has what makes a lamp: a switch and something to adjust, or a brightness from 0.
   private func isLamp(_ properties: [Property]) -> Bool {
-    if power != nil { return brightness != nil || temperature != nil || color != nil }
+    if let power {
+      return brightness != nil || temperature != nil || color != nil
+        || properties[power].deviceClass == "lamp"
+    }
     guard let brightness else { return false }
     let property = properties[brightness]
     return property.isCalled(["brightness\(ending)"])
@@ -134,7 +149,8 @@ extension Light {
   /// The fields beside those that every entity has.
   ///
   /// `topic` is that of the main property's target.
-  func fields(_ properties: [Property], below topic: String) -> [JSONValue.Member] {
+  func fields(_ device: Device, below topic: String) -> [JSONValue.Member] {
+    let properties = device.properties
     var fields: [JSONValue.Member] = [
       .init("schema", "json"), .init("command_topic", .string("\(topic)/light/set")),
       .init("state_topic", .string("\(topic)/light")), .init("optimistic", false),
@@ -154,6 +170,11 @@ extension Light {
         .init("effect", true), .init("effect_list", .array(words.map { .string($0) })),
       ]
     }
+    // Home Assistant offers both where it is not told otherwise.
+    fields += [
+      .init("flash", .boolean(flashes(properties).isEmpty == false)),
+      .init("transition", .boolean(device.options.contains("transition"))),
+    ]
     return fields
   }
 
@@ -162,7 +183,14 @@ extension Light {
     var modes: [String] = []
     if temperature != nil { modes.append("color_temp") }
     if let mode = colorMode(properties) { modes.append(mode.rawValue) }
-    return modes.isEmpty ? ["brightness"] : modes
+    if !modes.isEmpty { return modes }
+    return [brightness == nil ? "onoff" : "brightness"]
+  }
+
+  /// The effects that flash the lamp, for a short and for a long time.
+  private func flashes(_ properties: [Property]) -> [String] {
+    let words = effect.flatMap { properties[$0].kind.words } ?? []
+    return ["blink", "breathe"].filter { words.contains($0) }
   }
 
   /// The range of white tones in mireds, whole ones within the range.
@@ -216,7 +244,11 @@ extension Light {
     }
     add(temperature, temperature.flatMap { tone(command["color_temp"], properties[$0]) })
     add(color, command["color"])
-    add(effect, command["effect"])
+    let flashes = flashes(properties)
+    // Home Assistant sends how many seconds a short flash takes, which are 2, or a long one.
+    let isLong = (command["flash"]?.double ?? 0) >= 10
+    let flash = isLong ? flashes.last : flashes.first
+    add(effect, command["effect"] ?? (command["flash"] == nil ? nil : flash.map { .string($0) }))
     for option in options {
       if let value = command[option] { members.append(.init(option, value)) }
     }
@@ -338,7 +370,7 @@ extension Light {
       ]
     }
     guard temperature == nil, color == nil else { return [] }
-    return [.init("color_mode", "brightness")]
+    return [.init("color_mode", brightness == nil ? "onoff" : "brightness")]
   }
 
   /// Whether a lamp with both a white tone and a color shows the white tone.

@@ -12,10 +12,13 @@ extension Property {
     names.contains(id) || aliases.contains { names.contains($0) }
   }
 
-  /// Whether it locks and unlocks something.
+  /// Whether it locks and unlocks something; the buttons of a device are none.
   var isLock: Bool {
     guard kind == .boolean else { return false }
-    return wire.on?.string?.lowercased() == "lock" || isCalled(["lock", "locked"])
+    if let deviceClass { return deviceClass == "lock" }
+    let words = id.lowercased().split { $0 == "_" || $0 == "-" }
+    return wire.on?.string?.lowercased() == "lock" && words.first == "lock"
+      || isCalled(["lock", "locked"])
   }
 
   /// Whether it sets up its device, rather than being what the device is for.

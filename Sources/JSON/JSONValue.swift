@@ -70,7 +70,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral,
 /// A location inside a JSON document (RFC 6901); empty means the whole document.
 package struct JSONPointer: Hashable, Sendable {
   /// The unescaped reference tokens, outermost first.
-  private let tokens: [String]
+  package let tokens: [String]
 
   /// The pointer to the document itself.
   package static let whole = JSONPointer(tokens: [])

@@ -242,12 +242,13 @@ import Testing
         properties:
           lock: {type: boolean, command: {topic: a}}
           child_lock: {type: boolean, on: LOCK, off: UNLOCK, command: {topic: b}}
+          gate: {class: lock, type: boolean, command: {topic: d}}
           power: {type: boolean, command: {topic: c}}
       """
     )
     #expect(
       found.mapValues { $0["p"]?.string } == [
-        "lock": "lock", "child_lock": "lock", "power": "switch",
+        "lock": "lock", "child_lock": "switch", "gate": "lock", "power": "switch",
       ]
     )
     #expect(found["lock"]?["payload_unlock"] == "false")
