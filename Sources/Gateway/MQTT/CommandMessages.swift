@@ -235,8 +235,12 @@ struct DeviceReports {
   ) {
     let state = context.registry[key].states[source]
     if let reply = state.reply { return receiveReply(reply, document, of: key, at: now) }
-    let kind = context.registry.definition(of: key).property.kind
-    switch reading(of: document, payload, from: state, kind) {
+    let property = context.registry.definition(of: key)
+    let reading =
+      property.property.kind.isText
+      ? self.reading(of: document, payload, from: state, property.property.kind)
+      : state.reading(of: document)
+    switch reading {
     case .value(let wire):
       if state.acknowledges { return context.core.acknowledged(key, wire, at: now) }
       context.core.reported(key, wire, source: source, at: now)
@@ -247,7 +251,7 @@ struct DeviceReports {
     }
   }
 
-  /// What a message says of a property; a text keeps the digits and blanks that it has there.
+  /// What a message says of a text, which keeps the digits and blanks that it has there.
   private func reading(
     of document: JSONValue,
     _ payload: Span<UInt8>,
@@ -262,9 +266,7 @@ struct DeviceReports {
         return .value(.string(Text.of(payload)))
       }
     }
-    guard kind.isText, let wire = pointer.value(in: document) else {
-      return state.reading(of: document)
-    }
+    guard let wire = pointer.value(in: document) else { return state.reading(of: document) }
     guard wire.double != nil else { return .value(wire) }
     let written = (try? JSONParser.parseQuotingNumbers(payload)).flatMap(pointer.value(in:))
     return .value(kind.asWritten(wire, written))
@@ -349,21 +351,22 @@ enum SetPayload {
     of key: KeyIndex,
     in registry: Registry
   ) throws(ValidationError) -> Value {
-    let first = first(of: payload)
-    if !payload.isEmpty, registry.definition(of: key).property.kind.isText {
-      if first == UInt8(ascii: "\""), let text = try? JSONParser.parse(payload) {
+    func isText() -> Bool { registry.definition(of: key).property.kind.isText }
+    switch first(of: payload) {
+    case UInt8(ascii: "\""):
+      if let text = try? JSONParser.parse(payload) {
         return try registry.value(from: text, of: key)
       }
-      return try registry.value(fromPayload: payload, of: key)
-    }
-    switch first {
-    case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""):
+      if isText() { break }
+      _ = try document(payload)
+    case UInt8(ascii: "{"), UInt8(ascii: "["):
+      if isText() { break }
       return try registry.value(from: try document(payload), of: key)
-    case nil:
+    case nil where payload.isEmpty || !isText():
       throw .wrongType(found: "an empty payload", expected: "a value", suggestion: nil)
-    default:
-      return try registry.value(fromPayload: payload, of: key)
+    default: break
     }
+    return try registry.value(fromPayload: payload, of: key)
   }
 
   /// The members of a device-level set.
