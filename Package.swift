@@ -263,8 +263,8 @@ let testing: [Target] = [
     "ImportTests",
     hasFixtures: true,
     """
-    Configuration Devices Import JSON LastOut LastOutTesting Operations Routing Simulation
-    TestBroker Values
+    Configuration Devices HomeAssistant Import JSON LastOut LastOutTesting Operations Routing
+    Simulation TestBroker Values
     """
   ),
   support("TestBroker", "CMosquitto LastOut Operations Simulation"),

@@ -125,6 +125,7 @@ struct AnnouncedSources {
       else { continue }
       device.area = described.area
       device.details = described.details.filled(from: device.details)
+      described.entities.complete(&device.properties)
       findings[.zigbee2mqtt]?.devices[index] = device
     }
     if var devices = findings[.zigbee2mqtt]?.devices {

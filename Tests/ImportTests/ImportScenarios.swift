@@ -15,10 +15,10 @@ import Testing
     let home = try ImportHome(Fixture.zigbee2mqtt())
     let imported = try home.settled(["import"])
     #expect(imported.code == 0)
-    #expect(imported.output.contains("73 devices, 2 groups, 494 properties; 75 added"))
+    #expect(imported.output.contains("73 devices, 2 groups, 574 properties; 75 added"))
     let checked = try home.settled(["check"])
     #expect(checked.code == 0)
-    #expect(checked.output.hasPrefix("OK: 73 devices, 2 groups, 494 properties ("))
+    #expect(checked.output.hasPrefix("OK: 73 devices, 2 groups, 574 properties ("))
 
     try home.startGateway()
     let rows = try Fixture.text("changes.txt").split(separator: "\n").map {
@@ -99,7 +99,7 @@ import Testing
     let second = try home.settled(["import"])
     #expect(second.code == 0)
     #expect(
-      second.output.contains("74 devices, 2 groups, 495 properties; 1 added\n  added neue-lampe\n")
+      second.output.contains("74 devices, 2 groups, 575 properties; 1 added\n  added neue-lampe\n")
     )
     let text = try #require(TextFile.read(file))
     #expect(text.contains("  ttl: 5m  # patient\n"))
@@ -109,7 +109,7 @@ import Testing
       home.names(in: "devices") == [".imported-zigbee2mqtt.json", "imported-zigbee2mqtt.yaml"]
     )
     let third = try home.settled(["import"])
-    #expect(third.output.hasSuffix("74 devices, 2 groups, 495 properties; nothing new\n"))
+    #expect(third.output.hasSuffix("74 devices, 2 groups, 575 properties; nothing new\n"))
   }
 
   @Test func `--json prints one object per line`() throws {

@@ -45,12 +45,13 @@ struct ReadingTests {
             valve: {type: boolean, on: OPEN, off: CLOSED, state: {topic: $topic, value: /valve}}
             charge: {type: choice, values: [full, low], state: {topic: $topic, value: /charge}}
             battery: {type: number, unit: "%", state: {topic: $topic, value: /battery}}
+            action: {class: remote, type: choice, values: [single], state: {topic: $topic, value: /action}}
 
         """
     )
     #expect(
       try Fixture.diagnostics(announced) == [
-        "diagnostic: Lamp: linkquality, voltage, action, update"
+        "diagnostic: Lamp: linkquality, voltage, update"
       ]
     )
     let all = try lines(announced, diagnostic: true)

@@ -143,6 +143,34 @@ struct Zigbee2MQTTTests {
       """
     ),
     (
+      #"{"type":"numeric","name":"t","property":"t","access":2,"value_min":0,"value_max":140737488355329,"value_step":1}"#,
+      """
+          t: {type: number, command: {topic: $topic/set, payload: {t: $value}}}
+      """
+    ),
+    (
+      #"{"type":"composite","name":"warning","property":"warning","access":2,"features":[{"type":"enum","name":"mode","property":"mode","access":2,"values":["stop","fire"]}]}"#,
+      """
+          warning:
+            class: siren
+            type: action
+            values: [stop, fire]
+            command: {topic: $topic/set, payload: {warning: {mode: $value}}}
+      """
+    ),
+    (
+      #"{"type":"enum","name":"mode","property":"mode","access":3,"category":"config","label":"PIR mode","values":["a"]}"#,
+      """
+          mode:
+            name: PIR mode
+            category: config
+            type: choice
+            values: [a]
+            command: {topic: $topic/set, payload: {mode: $value}}
+            state: {topic: $topic, value: /mode}
+      """
+    ),
+    (
       #"{"type":"numeric","name":"set","property":"set","access":2,"value_min":1,"value_max":2,"value_step":5}"#,
       """
           set_value:
@@ -165,7 +193,7 @@ struct Zigbee2MQTTTests {
     ),
     (
       #"{"type":"numeric","name":"t","property":"t","access":7,"value_min":0,"value_max":1e300}"#,
-      "refused: Lamp: t: its range or step is out of all bounds (0 to 1e+300)"
+      "partly: Lamp: t: its range or step is out of all bounds (0 to 1e+300), so none is kept"
     ),
     (
       #"{"type":"numeric","name":"t","property":"t","access":2,"value_min":3,"value_max":3}"#,

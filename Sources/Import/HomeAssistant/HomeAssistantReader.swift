@@ -52,10 +52,13 @@ struct HomeAssistantReader {
       if let owner = owner(of: entity) {
         skipped[owner, default: 0] += 1
         let known = findings.described[entity.device.identity]
-        findings.described[entity.device.identity] = Findings.Description(
+        var description = Findings.Description(
           area: known?.area ?? entity.device.area,
-          details: entity.device.details.filled(from: known?.details)
+          details: entity.device.details.filled(from: known?.details),
+          entities: known?.entities ?? EntityDescriptions()
         )
+        description.entities.add(entity)
+        findings.described[entity.device.identity] = description
       } else {
         groups[entity.device.identity, default: []].append(entity)
       }
@@ -182,6 +185,7 @@ struct HomeAssistantReader {
     return reader.properties.map { property in
       var property = property
       property.id = ids[property.id] ?? property.id
+      property.describe(entity, label: isMain ? "" : stem, isSingle: reader.isSingle)
       property.renameOthers { ids[$0] }
       let aliases = property["aliases"]?.elements?.compactMap(\.string) ?? []
       if !aliases.isEmpty, !isMain || !aliases.allSatisfy({ names.reserve($0) }) {

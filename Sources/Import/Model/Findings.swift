@@ -8,6 +8,7 @@ struct Findings: Hashable, Sendable {
   struct Description: Hashable, Sendable {
     var area: String?
     var details: ImportedDetails
+    var entities = EntityDescriptions()
   }
 
   /// Descriptions of devices that another source has, by their identities here.

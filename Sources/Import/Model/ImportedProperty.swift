@@ -12,7 +12,8 @@ struct ImportedProperty: Hashable, Sendable {
 
   /// The order in which fields are written.
   private static let order = [
-    "name", "aliases", "type", "range", "step", "unit", "display", "values", "on", "off", "scale",
+    "name", "aliases", "class", "category", "type", "range", "step", "unit", "display", "values",
+    "on", "off", "scale",
     "encode", "decode", "policy", "excludes", "implies", "urgent", "ends", "command", "state",
     "confirm",
     "always",
@@ -34,6 +35,15 @@ struct ImportedProperty: Hashable, Sendable {
       fields.insert(JSONValue.Member(name, newValue), at: index)
     }
   }
+
+  /// What people see where no name is stated: `valve_alarm` becomes `Valve alarm`.
+  static func title(of id: String) -> String {
+    let words = id.split { $0 == "_" || $0 == "-" }.joined(separator: " ")
+    return words.prefix(1).uppercased() + words.dropFirst()
+  }
+
+  /// Its identifier and its aliases.
+  var names: [String] { [id] + (self["aliases"]?.elements ?? []).compactMap(\.string) }
 
   /// Whether only the device changes it.
   var isReadOnly: Bool { self["command"] == nil }

@@ -13,8 +13,8 @@ struct NumberRange {
   /// Whether its numbers are whole, where the announcement says so; else bounds and step say it.
   var isWhole: Bool?
 
-  /// The largest magnitude that is accepted.
-  private static let largest = 1e12
+  /// The largest magnitude that is accepted: beyond it steps of a thousandth are lost.
+  private static let largest = 0x1p47
 
   /// Creates a number property, or fails with the reason.
   ///
@@ -22,7 +22,8 @@ struct NumberRange {
   func property(_ id: String, report: (String) -> Void) -> Result<ImportedProperty, Rejection> {
     let bounds = [low, high, step].compactMap(\.self)
     guard bounds.allSatisfy({ $0.isFinite && $0.magnitude <= Self.largest }) else {
-      return .failure(Rejection("its range or step is out of all bounds (\(words))"))
+      report("its range or step is out of all bounds (\(words)), so none is kept")
+      return NumberRange(unit: unit, isWhole: isWhole).property(id, report: report)
     }
     if let low, let high {
       if low > high {

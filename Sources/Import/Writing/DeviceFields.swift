@@ -44,9 +44,12 @@ enum DeviceFields {
     if let lane = device.lane { members.append(.init("lane", .string(lane))) }
     let merge = JSONValue.boolean(device.merge)
     if merge != inherited?["merge"] ?? false { members.append(.init("merge", merge)) }
+    // A property of that name is set like any other.
+    let names = device.properties.flatMap(\.names)
     let options =
       device.optionFactors.isEmpty
-      ? JSONValue.array(device.options.map { .string($0) }) : .object(device.optionFactors)
+      ? JSONValue.array(device.options.filter { !names.contains($0) }.map { .string($0) })
+      : .object(device.optionFactors)
     if options != inherited?["options"] ?? [] { members.append(.init("options", options)) }
     let availability = JSONValue.array(device.availability)
     if availability != inherited?["availability"] ?? [] {
@@ -72,13 +75,20 @@ enum ProfileOverrides {
     profile: JSONValue
   ) -> [JSONValue.Member]? {
     let inherited = profile["properties"]?.members ?? []
+    let ids = own.map { JSONValue.string($0.id) }
     var entries: [JSONValue.Member] = []
     for property in own {
       guard let base = inherited.first(where: { $0.name == property.id })?.value else {
         entries.append(.init(property.id, .object(property.fields)))
         continue
       }
-      guard let fields = fields(property.fields, over: base) else { return nil }
+      guard var fields = fields(property.fields, over: base) else { return nil }
+      // Another property of the device has the name that the profile gives this one too.
+      if property["aliases"] == nil,
+        base.elements("aliases")?.contains(where: ids.contains) ?? false
+      {
+        fields.append(.init("aliases", []))
+      }
       if !fields.isEmpty { entries.append(.init(property.id, .object(fields))) }
     }
     // What a profile only reads is not announced as something to set.

@@ -242,10 +242,11 @@ struct FileMerge {
     _ level: Level,
     at path: String
   ) -> Bool {
-    // Only announcements to Home Assistant name rooms and links, and `--only` leaves those out.
-    if level == .details || level == .device && ["area", "device"].contains(entry.key) {
-      return false
-    }
+    // Announcements to Home Assistant name rooms, links and classes, and `--only` leaves those out.
+    let ofHomeAssistant: Set =
+      level == .device
+      ? ["area", "device"] : level == .property ? ["name", "class", "category"] : []
+    if level == .details || ofHomeAssistant.contains(entry.key) { return false }
     let isInherited = level == .properties && properties.contains(entry.key)
     guard level != .properties || isInherited, entry.key != "properties" else {
       diagnostics.append(

@@ -45,7 +45,8 @@ struct ExposeReader {
       return addReading(expose, type: type, property: property, owner: owner)
     }
     switch makeProperty(expose, type: type, property: property, owner: owner, access: access) {
-    case .success(let made?): add(made, property: property, access: access, owner: owner)
+    case .success(let made?):
+      add(made, of: expose, property: property, access: access, owner: owner)
     case .success(nil): break
     case .failure(let refusal) where !refusal.isMistake && access & Access.published != 0:
       addReading(expose, type: type, property: property, owner: owner)
@@ -82,12 +83,15 @@ struct ExposeReader {
     case "binary": return boolean(expose, id).map { $0 }
     case "enum":
       let isMomentary =
-        access & (Access.published | Access.gettable) == 0 || (owner == "cover" && id == "command")
+        access & (Access.published | Access.gettable) == 0
+        || (owner == "cover" && id.hasPrefix("command"))
       return words(expose, id, type: isMomentary ? "action" : "choice").map { $0 }
     case "text": return .success(ImportedProperty(id, type: "text"))
     case "composite" where owner == "light" && property.hasPrefix("color"):
       return .success(color(expose, id))
-    case "composite": return .failure(Rejection("a group of values that are set together"))
+    case "composite":
+      if property == "warning", let siren = siren(expose, id) { return .success(siren) }
+      return .failure(Rejection("a group of values that are set together"))
     case "list": return .failure(Rejection("a list"))
     default:
       return .failure(Rejection("its type '\(Excerpt.of(type))' is not supported"))
@@ -170,25 +174,40 @@ struct ExposeReader {
   /// Creates one property for all color forms of a lamp; `nil` for the second and later ones.
   private mutating func color(_ expose: JSONValue, _ id: String) -> ImportedProperty? {
     let isXY = expose["name"]?.string == "color_xy"
-    if let known = properties.firstIndex(where: { $0.id == id && $0["type"] == "color" }) {
-      if isXY { properties[known]["encode"] = "xy" }
-      return nil
-    }
+    // The form that is announced first is the one that the lamp prefers.
+    if properties.contains(where: { $0.id == id && $0["type"] == "color" }) { return nil }
     var property = ImportedProperty(id, type: "color")
     property["encode"] = isXY ? "xy" : "hs"
     return property
   }
 
+  /// A siren, whose words are its tones and the end of one.
+  ///
+  /// Source: `warning` in `converters/toZigbee.ts` of zigbee-herdsman-converters, where every other
+  /// member has a default.
+  private func siren(_ expose: JSONValue, _ id: String) -> ImportedProperty? {
+    let mode = expose.elements("features")?.first { $0["name"] == "mode" }
+    guard let values = ChoiceWords.field(mode?.elements("values") ?? []) else { return nil }
+    var property = ImportedProperty(id, type: "action")
+    property["class"] = "siren"
+    property["values"] = values
+    return property
+  }
+
   private mutating func add(
     _ made: ImportedProperty,
+    of expose: JSONValue,
     property name: String,
     access: Int,
     owner: String?
   ) {
     var made = made
+    made.describe(expose, property: name, owner: owner)
     made.id = names.unique(made.id)
     if made.id != name, names.reserve(name) { made["aliases"] = .array([.string(name)]) }
-    made.setCommand(to: "$topic/set", .object([.init(name, .string(PayloadTemplate.placeholder))]))
+    let value = JSONValue.string(PayloadTemplate.placeholder)
+    let sent = made["class"] == "siren" ? .object(["mode": value]) : value
+    made.setCommand(to: "$topic/set", .object([.init(name, sent)]))
     let isAction = made["type"] == "action"
     if access & (Access.published | Access.gettable) != 0, !isAction {
       let get: JSONValue? =
@@ -269,10 +288,20 @@ extension ExposeReader {
   /// Readings about the device itself, and events: an event has no value that lasts.
   private static let diagnostic: Set = [
     "linkquality", "update", "update_available", "last_seen", "device_temperature",
-    "power_outage_count", "trigger_count", "action",
+    "power_outage_count", "trigger_count",
   ]
   /// Readings that count although Zigbee2MQTT calls them diagnostic.
   private static let wanted: Set = ["battery", "battery_low"]
+
+  /// Adds whether there is a newer firmware, as Zigbee2MQTT reports it for devices that it can
+  /// update.
+  mutating func addUpdate() {
+    var made = ImportedProperty(names.unique("update"), type: "choice")
+    made["category"] = "diagnostic"
+    made["values"] = ["idle", "available", "scheduled", "updating"]
+    made.setState(on: "$topic", at: "/update/state")
+    properties.append(made)
+  }
 
   /// Adds a reading, unless it is diagnostic.
   mutating func addReading(
@@ -282,12 +311,19 @@ extension ExposeReader {
     owner: String?
   ) {
     let name = expose["name"]?.string ?? property
+    // What a remote does is what it is for; Home Assistant shows it as events.
+    let isEvent = name == "action" && type == "enum"
     let isDiagnostic =
-      Self.diagnostic.contains(name) || name.hasPrefix("action_")
-      || expose["category"] == "diagnostic" && !Self.wanted.contains(name)
+      Self.diagnostic.contains(name) || name.hasPrefix("action") && !isEvent
+      || expose["category"] == "diagnostic" && !Self.wanted.contains(name) && !isEvent
     guard includesDiagnostic || !isDiagnostic,
       var made = reading(expose, type: type, id: readingID(expose, property, owner))
     else { return skipped.append(PlainText.clean(property, limit: 60)) }
+    if isEvent {
+      made["class"] = "remote"
+    } else if !Self.wanted.contains(name) {
+      made.describe(expose, property: property, owner: owner)
+    }
     made.id = names.unique(made.id)
     if made.id != property, names.reserve(property) {
       made["aliases"] = .array([.string(property)])
@@ -326,5 +362,25 @@ extension ExposeReader {
     case "text": return ImportedProperty(id, type: "text")
     default: return nil
     }
+  }
+}
+
+extension ImportedProperty {
+  /// Keeps what an expose says of its name, its category and what it is for.
+  fileprivate mutating func describe(_ expose: JSONValue, property: String, owner: String?) {
+    let ending = expose["endpoint"]?.string.map { " \($0)" } ?? ""
+    if let label = expose["label"]?.string.map({ PlainText.clean($0, limit: 60) }), id == property,
+      !label.isEmpty, owner == nil || owner == "climate", label + ending != Self.title(of: id)
+    {
+      self["name"] = .string(label + ending)
+    }
+    if let category = expose["category"], category == "config" || category == "diagnostic" {
+      self["category"] = category
+    }
+    let stated = expose["homeassistant"]?["device_class"] ?? expose["homeassistant"]?["deviceClass"]
+    if let word = stated?.string, DeviceClass.words.contains(word) { self["class"] = .string(word) }
+    // The speeds of a fan are a choice of words, which does not look like one.
+    if owner == "fan", expose["name"] == "mode" { self["class"] = "fan" }
+    if owner == "lock", id.hasPrefix("lock") { self["class"] = "lock" }
   }
 }

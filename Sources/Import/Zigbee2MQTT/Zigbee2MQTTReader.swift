@@ -82,7 +82,13 @@ struct Zigbee2MQTTReader {
       model: definition["model"],
       identifiers: ["zigbee2mqtt_\(address)"]
     )
-    fill(&device, topic: topic, exposes: definition.elements("exposes") ?? [], &findings)
+    fill(
+      &device,
+      topic: topic,
+      exposes: definition.elements("exposes") ?? [],
+      isUpdatable: definition["supports_ota"] == true,
+      &findings
+    )
     return device
   }
 
@@ -110,9 +116,11 @@ struct Zigbee2MQTTReader {
     _ device: inout ImportedDevice,
     topic: String,
     exposes: [JSONValue],
+    isUpdatable: Bool = false,
     _ findings: inout Findings
   ) {
-    let reader = ExposeReader(exposes, includesDiagnostic: includesDiagnostic)
+    var reader = ExposeReader(exposes, includesDiagnostic: includesDiagnostic)
+    if isUpdatable { reader.addUpdate() }
     for diagnostic in reader.diagnostics {
       findings.report(diagnostic.kind, "\(device.name): \(diagnostic.name)", diagnostic.reason)
     }
