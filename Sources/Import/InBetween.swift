@@ -137,7 +137,9 @@ package struct InBetween: Sendable {
     }
     for name in endpoints.keys.sorted() {
       for endpoint in endpoints[name, default: []].sorted() {
-        routes.append(debounced("\(name)/\(endpoint)/set"))
+        let part = "\(name)/\(endpoint)"
+        routes += [debounced("\(part)/set"), direct(base, inner, "\(part)/set/+")]
+        routes.append(direct(base, inner, "\(part)/get"))
       }
     }
     routes += [direct(inner, base, "+"), direct(inner, base, "+/availability")]
