@@ -97,6 +97,38 @@ door:
   name: Door
   properties:
     opener: {type: action, values: [buzz], command: {topic: door/set}}
+alarm:
+  name: Alarm
+  properties:
+    warning: {class: siren, type: action, values: [stop, burglar, fire], command: {topic: alarm/set}}
+knob:
+  name: Knob
+  properties:
+    action: {class: remote, type: choice, values: ["on", hold], state: {topic: knob, value: /action}}
+extractor:
+  name: Extractor
+  properties:
+    fan_state: {type: boolean, on: "ON", off: "OFF", command: {topic: extractor/set},
+      state: {topic: extractor}}
+    fan_mode: {type: choice, values: [low, high, auto], command: {topic: extractor/mode/set},
+      state: {topic: extractor/mode}}
+cooler:
+  name: Cooler
+  properties:
+    target_temperature: {type: number, range: [5, 30], step: 0.5, unit: °C,
+      command: {topic: cooler/low/set}, state: {topic: cooler/low}}
+    occupied_cooling_setpoint: {type: number, range: [10, 35], step: 0.5, unit: °C,
+      command: {topic: cooler/high/set}, state: {topic: cooler/high}}
+    mode: {type: choice, values: ["off", heat, heat_cool, emergency_heating],
+      command: {topic: cooler/mode/set}, state: {topic: cooler/mode}}
+    fan_mode: {type: choice, values: [auto, "on"], command: {topic: cooler/fan/set},
+      state: {topic: cooler/fan}}
+water:
+  name: Water
+  properties:
+    supply: {class: valve, type: boolean, command: {topic: water/set}, state: {topic: water}}
+    child_lock: {type: boolean, on: LOCK, off: UNLOCK, command: {topic: water/lock/set},
+      state: {topic: water/lock}}
 bath-lamp:
   name: Bath lamp
   device: {manufacturer: IKEA, model: LED1545G12, url: "http://z2m.local/#/device/0x5/info",
