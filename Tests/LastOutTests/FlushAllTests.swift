@@ -41,7 +41,14 @@ import Testing
     let release = DispatchSemaphore(value: 0)
     let queue = queueWithRun(release: release)
     queue.enqueue(forKey: "other") { [log] in log("other") }
-    #expect(queue.flushAll(timeout: .milliseconds(20)) == ["lamp"])
+    // A busy machine may not run the other task in that time.
+    let end = Self.patience
+    var late = queue.flushAll(timeout: .milliseconds(20))
+    while late != ["lamp"], DispatchTime.now() < end {
+      #expect(late.contains("lamp"))
+      late = queue.flushAll(timeout: .milliseconds(20))
+    }
+    #expect(late == ["lamp"])
     #expect(log.lines == ["other"])
     release.signal()
     queue.flushAll()
