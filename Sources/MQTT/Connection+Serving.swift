@@ -29,7 +29,10 @@ extension Connection {
 
   /// Handles a ready descriptor.
   func serve(_ came: IOInterest) {
-    if !isAccepted, let problem = socketFailure(hungUp: came.contains(.hangUp)) {
+    // What came before the other side reset the connection may say why: it is read first.
+    if !isAccepted, waitingBytes == 0,
+      let problem = socketFailure(hungUp: came.contains(.hangUp))
+    {
       fail(problem)
       return
     }
