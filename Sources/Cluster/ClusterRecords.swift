@@ -44,7 +44,7 @@ package struct MemberRecord: Hashable, Sendable {
   package var state: State
   /// Counts what was ever written for this name.
   package var beat: UInt64
-  /// Of the member's device files: members with different ones do not share partitions.
+  /// The digest of the member's device files: members with different files share no partition.
   package var digest: UInt64
 
   package init(incarnation: UInt64, state: State, beat: UInt64, digest: UInt64) {
@@ -89,7 +89,7 @@ extension MemberRecord {
 extension OwnerRecord {
   /// A partition is given back once in an epoch, and not claimed afterwards.
   ///
-  /// Of two claims in one, which should not be, the one counts that was read last.
+  /// There should not be two claims in one epoch; if there are, the one that was read last counts.
   func follows(_ other: Self?) -> Bool {
     guard let other else { return true }
     return epoch == other.epoch ? self != other && other.member != nil : epoch > other.epoch

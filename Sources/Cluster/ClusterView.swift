@@ -99,7 +99,7 @@ package struct ClusterView: Sendable {
   }
 
   /// Restarts the wait for every renewal: this member was asleep, and has seen nothing meanwhile.
-  mutating func forgive(at now: Moment) {
+  mutating func trustAll(at now: Moment) {
     for name in peers.keys {
       peers[name]?.seenAt = now
       peers[name]?.suspectedAt = nil

@@ -38,7 +38,7 @@ package struct Membership: Sendable {
   package internal(set) var standing = Standing.reading
   package internal(set) var view: ClusterView
   package internal(set) var held: [Partition: HeldPartition] = [:]
-  /// Of this member's device files.
+  /// The digest of this member's device files.
   package internal(set) var digest: UInt64
   /// Whether the broker can be reached.
   package internal(set) var isBrokerReachable = true
@@ -124,7 +124,7 @@ package struct Membership: Sendable {
   private mutating func noticePause(at now: Moment) {
     defer { lastAdvance = now }
     guard let lastAdvance, lastAdvance.duration(to: now) > settings.suspicion else { return }
-    view.forgive(at: now)
+    view.trustAll(at: now)
     guard standing != .joining, !lease.isTrusted(settings, at: now) else { return }
     for (partition, state) in held.sorted(by: { $0.key < $1.key }) {
       guard case .driving(let epoch) = state else { continue }

@@ -93,8 +93,8 @@ struct PartitionLog: Sendable {
   var snapshotStart: UInt64 = 0
   /// Where the newest complete snapshot begins; 0 for none.
   var base: UInt64 = 0
-  /// Where one began that frames will be removed before; 0 for none.
-  var removesBefore: UInt64 = 0
+  /// Frames before this one are removed next; 0 for none.
+  var purgesBefore: UInt64 = 0
 
   /// Whether a snapshot would be much shorter than what was appended.
   var isLong: Bool { appended > settings.longAfter + 2 * live.count }

@@ -404,12 +404,12 @@ package struct PartitionLogs: Sendable {
     logs[partition]?.appended = 0
     logs[partition]?.snapshotStart = 0
     logs[partition]?.base = start
-    let outdated = logs[partition]?.removesBefore ?? 0
+    let outdated = logs[partition]?.purgesBefore ?? 0
     if outdated == 0 {
-      logs[partition]?.removesBefore = start
+      logs[partition]?.purgesBefore = start
     } else if sequence > outdated + settings.keptBehind {
       effects.append(.purge(partition, before: outdated))
-      logs[partition]?.removesBefore = start
+      logs[partition]?.purgesBefore = start
     }
   }
 }

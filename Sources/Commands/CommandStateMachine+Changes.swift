@@ -339,7 +339,7 @@ extension CommandStateMachine {
     endContradicting(value, of: key, rides: rides, at: now)
   }
 
-  /// Of keys that exclude each other the newer keeps its value.
+  /// Ends the commands of the keys that `key` excludes: the newest value stays.
   mutating func endExcluded(by key: KeyIndex, among keys: [KeyIndex]? = nil, at now: Moment) {
     guard facts[key].hasExcluded else { return }
     let reason = "replaced by \(registry.definition(of: key).property.id)"

@@ -126,7 +126,7 @@ package struct CommandStateMachine: ~Copyable {
       // A key that gets its new definition has another deadline, or none.
       if migrate(key, at: now) { return true }
       let reason = sendQueue.waitReason(of: key)
-      // Of an action, those behind it have times to live of their own.
+      // The commands of an action that wait behind it have times to live of their own.
       if let command = sendQueue.remove(key) {
         emit(.expired, of: command, reason: reason, for: key, at: now)
         refreshTarget(key)

@@ -83,7 +83,7 @@ package struct LoadedConfiguration: Sendable {
   package var files: [String]
   /// The paths of profile files, which ``files`` contains too.
   package var profileFiles: [String]
-  /// Of the device files and profiles: the same for those that have read the same files.
+  /// The digest of the device files and profiles: the same for all who have read the same files.
   package var digest: UInt64 = 0
   /// Problems that do not prevent a start.
   package var warnings: [ConfigurationProblem]

@@ -18,7 +18,7 @@ final class ConfigurationReader {
   private let drafts: [String: [UInt8]]?
   private var files: [String] = []
   private var profileFiles: [String] = []
-  /// Of the names and contents of device files and profiles.
+  /// The digest of the names and contents of device files and profiles.
   private var digest = FileDigest()
   /// Whether the folder of device files can be read, and nothing in it is reported already.
   private var isFolderRead = false

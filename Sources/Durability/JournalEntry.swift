@@ -81,7 +81,7 @@ package struct BootIdentifier: Hashable, Sendable {
 
 /// A value that is encoded on the writer's thread, when it is written.
 ///
-/// Of all the changes of one key between two commits only the last is encoded.
+/// Only the last of a key's changes between two commits is encoded.
 package protocol JournalValue: Sendable {
   /// What the owner needs to send the value after a restart.
   var bytes: [UInt8] { get }

@@ -375,7 +375,7 @@ extension JournalPlan {
   /// Ends a stored value that was not resumed yet and is not newer than `sequence`: a command of
   /// another key takes its place; with `isUrgentOnly`, that of an urgent one.
   ///
-  /// Of a file that has not been read, this ends what is found later.
+  /// If the file has not been read yet, what is found in it later ends.
   package mutating func discardUnresumed(
     _ key: JournalKey,
     through sequence: UInt64,

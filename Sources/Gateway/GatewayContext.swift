@@ -133,7 +133,7 @@ extension GatewayConfiguration {
 struct DevicePlaces {
   /// How many partitions the cluster has.
   let count: Int
-  /// Of each device its partition, by number; -1 for one that is not in the files any more.
+  /// The partition of each device, by number; -1 for one that is not in the files any more.
   private var partitions: [Int32] = []
   /// The devices of each partition, in the order of their definition.
   private var devices: [[Int]]

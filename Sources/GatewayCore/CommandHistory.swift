@@ -84,7 +84,7 @@ package struct CommandHistory: Sendable {
     // A command begins when it is sent, or ends without that.
     case .accepted: return
     case .superseded:
-      // Of a change that was replaced before it was sent there is no entry.
+      // A change that was replaced before it was sent has no entry.
       guard let slot = slot(of: event.number, key: event.key) else { return }
       return update(slot, with: event)
     case .sending, .sent, .confirmed, .unchanged, .cancelled, .rejected, .failed, .expired:

@@ -49,7 +49,7 @@ package struct DurabilityGate {
   /// See ``GatewayCore/transcript``.
   var transcript: [CommandEvent]?
 
-  /// Of a device in `awaited`, values of an earlier process wait until it appears.
+  /// Values of an earlier process for a device in `awaited` wait until it appears.
   init(
     plan: JournalPlan,
     path: String,

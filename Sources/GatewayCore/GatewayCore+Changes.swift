@@ -128,7 +128,7 @@ extension GatewayCore {
       if let wait = waits[key] {
         try change(.set(value), of: key, at: now, delay: max(wait, delay ?? wait), options.slowed)
       } else {
-        try change(.set(value), of: key, at: now, delay: delay, options.settling)
+        try change(.set(value), of: key, at: now, delay: delay, options.withQuiet)
       }
     }
     skipQuiet(of: values, except: waits, at: now, options)
@@ -150,12 +150,12 @@ extension GatewayCore {
     at now: Moment,
     _ options: ChangeOptions
   ) -> [ValidationError?] {
-    var settling = options.settling
+    var each = options.withQuiet
     var results: [ValidationError?] = Array(repeating: nil, count: values.count)
     for (place, rides) in commands.stating(values) {
-      settling.rides = rides
+      each.rides = rides
       do throws(ValidationError) {
-        try change(.set(values[place].value), of: values[place].key, at: now, settling)
+        try change(.set(values[place].value), of: values[place].key, at: now, each)
       } catch {
         results[place] = error
       }

@@ -153,7 +153,7 @@ package struct PassedChange: Sendable {
   package var member: KeyIndex
   package var change: ValueChange
   package var options: ChangeOptions
-  /// Of the group's command.
+  /// The number of the group's command.
   package var number: UInt64
 }
 

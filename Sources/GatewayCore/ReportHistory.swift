@@ -45,8 +45,8 @@ package struct ReportHistory: Sendable {
       }
       if newest.number == number { return }
       let point = Point(tenths: tenths, number: number)
-      // Of numbers that change quickly the newest point follows the value, and the one before it is
-      // fixed. Each change of a switch is a point.
+      // While a number changes quickly, the newest point follows it, and the one before is fixed.
+      // Each change of a switch is a point.
       if !isSwitch, points.count > 1, tenths &- points[points.count - 2].tenths < spacing {
         points[points.count - 1] = point
         return

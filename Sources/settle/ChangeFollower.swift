@@ -75,7 +75,7 @@ struct ChangeFollower {
   private mutating func readConfirming(
     from client: inout ControlClient
   ) throws(ClientError) -> ExitCode? {
-    // Of a scene it is not known which keys it has.
+    // Which keys a scene has is not known.
     let pattern = request.operation == .scene ? "*" : "\(request.key)/*"
     try client.send(ControlRequest(.describe, key: pattern))
     let reply = try client.next(by: Deadline(after: ConnectionOptions.replyTimeout))
@@ -115,7 +115,7 @@ struct ChangeFollower {
     }
     guard parts > 1 else { return code }
     codes[event.key] = code
-    // Of a device that takes none of the properties there is one answer.
+    // There is one answer for a device that takes none of the properties.
     guard codes.count == parts || event.key == request.key else { return nil }
     if codes.values.contains(.badInput) { return .badInput }
     return codes.values.contains(.failed) ? .failed : .done

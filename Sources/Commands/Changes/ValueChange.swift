@@ -117,7 +117,7 @@ package struct ChangeOptions: Sendable {
   package var skipsQuiet: Bool { quiet == .skipped }
 
   /// The same, with the quiet period.
-  package var settling: ChangeOptions {
+  package var withQuiet: ChangeOptions {
     var options = self
     options.quiet = .normal
     return options

@@ -37,9 +37,9 @@ package struct PendingStatus: Sendable {
 extension PendingStatus {
   /// What waits for those of `keys` that have something waiting.
   ///
-  /// Of a value in a lane, ``due`` is when its token comes, if no urgent value goes ahead of it and
-  /// none in its lane is cancelled. Takes time in proportion to the keys and to everything that
-  /// waits in lanes.
+  /// A value in a lane is ``due`` when its token comes, if no urgent value goes ahead of it and none
+  /// in its lane is cancelled. Takes time in proportion to the keys and to everything that waits in
+  /// lanes.
   package static func all(
     of keys: [KeyIndex],
     in machine: borrowing CommandStateMachine,

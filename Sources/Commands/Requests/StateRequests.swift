@@ -7,9 +7,9 @@ package import LastOut
 
 /// Which properties the gateway wants to know the state of, and which device is asked next.
 ///
-/// Of each key it keeps how many of its requests remain: one number, no message. Devices wait in
-/// the queue of their lane, those first of which a step needs the state. A device that was asked is
-/// not asked again until it has reported, or is presumed not to; unless a step needs it.
+/// It keeps one number for each key: how many of its requests remain. Devices wait in the queue of
+/// their lane, those first whose state a step needs. A device that was asked is not asked again
+/// until it has reported, or is presumed not to; unless a step needs it.
 struct StateRequests {
   /// The devices that wait for a lane.
   private struct Queue {

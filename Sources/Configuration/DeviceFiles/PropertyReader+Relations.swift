@@ -34,7 +34,7 @@ extension PropertyReader {
       related[index].implies = implications(of: id, section, known)
       carryImplied(of: &related[index], section, known)
     }
-    // Of a property with a mistake the others are reported too.
+    // The other mistakes of a property that has one are reported too.
     for name in failed {
       guard let section = sections[name] else { continue }
       for key in ["ends", "excludes"] { _ = names(in: key, of: name, section, known) }

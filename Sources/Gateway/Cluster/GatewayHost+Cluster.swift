@@ -100,7 +100,7 @@ extension GatewayHost {
   ) {
     var request = ControlRequest(.toggle, key: "")
     request.source = origin?.source ?? "mqtt"
-    passOn(values, of: request, for: NobodyWaits(), at: now)
+    passOn(values, of: request, for: SilentRequester(), at: now)
   }
 
   /// Passes values of a scene on whose devices other members drive.
@@ -154,7 +154,7 @@ private final class ShownChange: Requester {
   private let rows: PeerRows
 
   var number: UInt64 { requester.number }
-  var isDeaf: Bool { requester.isDeaf }
+  var hasStoppedReading: Bool { requester.hasStoppedReading }
 
   init(
     _ request: ControlRequest,
@@ -171,7 +171,7 @@ private final class ShownChange: Requester {
   }
 
   func pass(_ line: [UInt8], isFinal: Bool) {
-    if let value = value.take(), line.contains(accepted: true) {
+    if let value = value.take(), line.isAccepted {
       rows.accepted(value.json, of: value.key, at: EventLoop.now())
     }
     requester.pass(line, isFinal: isFinal)
@@ -189,8 +189,8 @@ extension [UInt8] {
   private static let accepted = Array(#","phase":"accepted""#.utf8)
 
   /// Whether the line is an event of this phase.
-  fileprivate func contains(accepted: Bool) -> Bool {
-    guard accepted, count >= Self.accepted.count else { return false }
+  fileprivate var isAccepted: Bool {
+    guard count >= Self.accepted.count else { return false }
     return indices.dropLast(Self.accepted.count - 1).contains { place in
       self[place...].starts(with: Self.accepted)
     }
@@ -198,7 +198,7 @@ extension [UInt8] {
 }
 
 /// The sender of a change whose replies nobody reads.
-private final class NobodyWaits: Requester {
+private final class SilentRequester: Requester {
   let number: UInt64 = 1
   func send(_ reply: ControlReply) {}
 }

@@ -67,7 +67,7 @@ final class ControlConnection: Requester {
   /// The client sends nothing more.
   private var isAtEnd = false
   /// The client reads nothing more: what it sent is still acted on, replies are dropped.
-  private(set) var isDeaf = false
+  private(set) var hasStoppedReading = false
   private(set) var isEnded = false
   /// The client has sent something that is not read yet.
   private(set) var hasInput = false
@@ -145,7 +145,7 @@ final class ControlConnection: Requester {
 
   /// The same with what `write` appends.
   func sendLine(isEvent: Bool = false, _ write: (inout [UInt8]) -> Void) {
-    guard !isEnded, !isDeaf, !isEnding else { return }
+    guard !isEnded, !hasStoppedReading, !isEnding else { return }
     let before = output.unsent
     output.append(isEvent: isEvent, write)
     onUnread?(output.unsent - before)
@@ -162,7 +162,7 @@ final class ControlConnection: Requester {
 
   /// Begins a question about many keys, whose reply is written as far as the client reads it.
   func begin(_ walk: KeyWalk) {
-    guard !isDeaf else { return }  // Nobody reads the rows.
+    guard !hasStoppedReading else { return }  // Nobody reads the rows.
     self.walk = walk
   }
 
@@ -209,7 +209,7 @@ final class ControlConnection: Requester {
 
   private func handle(_ ready: IOInterest) {
     if ready.contains(.hangUp) {
-      becomeDeaf()
+      stopReplying()
       (watchesInput, watchesRoom) = (false, false)  // The watch may have stopped.
     }
     if ready.contains(.write) {
@@ -239,7 +239,7 @@ final class ControlConnection: Requester {
         break
       } else {
         isAtEnd = true
-        if count < 0 { becomeDeaf() }
+        if count < 0 { stopReplying() }
         takeLines()
         endIfAbandoned()
       }
@@ -289,14 +289,14 @@ final class ControlConnection: Requester {
     var left = TurnBudget.slice
     var rest = budget.share
     while !isEnded, !isEnding, !isPaused {
-      let isOver = (walk == nil ? left : rest) <= 0 && !isDeaf
+      let isOver = (walk == nil ? left : rest) <= 0 && !hasStoppedReading
       if (walk != nil || !framer.isEmpty) && (isOver || budget.isSpent) {
         behindSince = behindSince ?? EventLoop.now()
         flush()  // Only this shows that the client has hung up.
-        if !isDeaf || budget.isSpent { return wantTurn() }
+        if !hasStoppedReading || budget.isSpent { return wantTurn() }
       }
       guard walk == nil else {
-        let work = takeWalk(limit: isDeaf ? TurnBudget.slice : rest)
+        let work = takeWalk(limit: hasStoppedReading ? TurnBudget.slice : rest)
         left -= work
         rest -= work
         continue
@@ -334,7 +334,7 @@ final class ControlConnection: Requester {
     let before = output.unsent
     var work = 0
     let limit = min(limit, TurnBudget.slice)  // So that output is sent, and time is looked at.
-    guard !isDeaf else { return 0 }
+    guard !hasStoppedReading else { return 0 }
     output.appendPart { work = onWalk?(&walk, limit, &$0) ?? 0 }
     if walk.isDone { output.endLine() } else { self.walk = walk }
     budget.spend(work)
@@ -355,14 +355,14 @@ final class ControlConnection: Requester {
   }
 
   private func endIfDone() {
-    if isEnding, isDeaf || output.unsent == 0 { return end() }
+    if isEnding, hasStoppedReading || output.unsent == 0 { return end() }
     guard isAtEnd, !hasLines else { return }
     let isOwed = openWaits > 0 || owed > 0
-    if isDeaf || (!isOwed && !isListening && output.unsent == 0) { end() }
+    if hasStoppedReading || (!isOwed && !isListening && output.unsent == 0) { end() }
   }
 
   var isPaused: Bool {
-    output.sendable > Self.pauseAt || (isDiskBehind && owed > 0 && !isDeaf)
+    output.sendable > Self.pauseAt || (isDiskBehind && owed > 0 && !hasStoppedReading)
   }
 
   /// Sends what waits, as far as the client takes it.
@@ -389,7 +389,7 @@ final class ControlConnection: Requester {
           onDeadline?()
         }
       } else if errno != EINTR {
-        becomeDeaf()
+        stopReplying()
       }
     }
     output.compact()
@@ -404,8 +404,8 @@ final class ControlConnection: Requester {
     updateInterest()
   }
 
-  private func becomeDeaf() {
-    isDeaf = true
+  private func stopReplying() {
+    hasStoppedReading = true
     output = ControlOutput()
     if walk?.rows != nil { walk = nil }
     stalledSince = nil

@@ -272,7 +272,7 @@ extension MQTTSurface {
 
   /// The origin of a message, where it matters: when the sender wants a reply and gets one.
   ///
-  /// Of a sender that gets none nothing is kept: a value may wait for long.
+  /// A value may wait for long, so nothing is kept for a sender that gets no reply.
   private func origin(of message: borrowing InboundMessage) -> ChangeOrigin? {
     guard let topic = message.responseTopic else { return nil }
     let correlationData = message.correlationData

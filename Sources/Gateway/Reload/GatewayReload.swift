@@ -31,7 +31,7 @@ final class GatewayReload {
   /// The reload in progress.
   private var progress: ReloadProgress?
 
-  /// Of the device files in use.
+  /// The digest of the device files in use.
   private(set) var digest: UInt64
 
   /// Called when the new definitions count.

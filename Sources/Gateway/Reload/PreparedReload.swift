@@ -45,7 +45,7 @@ struct PreparedReload: Sendable {
   let settings: [SettingInForce]
   /// Templates of devices that appear with their first message.
   let sources: [DeviceSource]
-  /// Of the device files.
+  /// The digest of the device files.
   let digest: UInt64
   /// The devices that messages named and that are added, where that is all there is.
   var arrivals: [DeviceArrivals.Arrival]?

@@ -99,11 +99,11 @@ final class RequestHandler {
       case .set, .step, .toggle, .scene: break
       case .watch, .record: try observe(request, by: requester, line: line, at: now)
       case .reload: host.reloads.reload(for: requester, id: request.replyID, line: line)
-      case .status where requester.isDeaf: break
+      case .status where requester.hasStoppedReading: break
       case .status: requester.send(.status(host.status(at: now), id: request.replyID))
-      case .get where requester.isDeaf, .pending where requester.isDeaf,
-        .describe where requester.isDeaf, .log where requester.isDeaf,
-        .devices where requester.isDeaf:
+      case .get where requester.hasStoppedReading, .pending where requester.hasStoppedReading,
+        .describe where requester.hasStoppedReading, .log where requester.hasStoppedReading,
+        .devices where requester.hasStoppedReading:
         break  // Nobody reads the reply.
       case .devices where request.completion == nil && Pattern(request.key).isLiteral:
         let device = try context.registry.deviceIndex(of: request.key)

@@ -11,7 +11,7 @@ protocol Requester: AnyObject {
   /// Identifies the requester in ``ChangeOrigin/replyTo``; never 0.
   var number: UInt64 { get }
   /// Whether the requester no longer reads replies.
-  var isDeaf: Bool { get }
+  var hasStoppedReading: Bool { get }
   func send(_ reply: ControlReply)
   /// A change of this requester was accepted; its answer is due until ``hasReplied()``.
   func owesReply()
@@ -32,7 +32,7 @@ protocol Requester: AnyObject {
 }
 
 extension Requester {
-  var isDeaf: Bool { false }
+  var hasStoppedReading: Bool { false }
   func owesReply() {}
   func hasReplied() {}
   func beginWait() {}

@@ -401,7 +401,7 @@ struct StalledConnections {
   /// The one among them that has waited for longest.
   private(set) var oldest: HTTPConnection?
 
-  /// Of addresses with equally many, the one that has waited for longest counts.
+  /// Where several addresses have equally many, the one that has waited for longest counts.
   init(_ connections: some Sequence<HTTPConnection>) {
     var crowds: [String: (count: Int, since: Moment, oldest: HTTPConnection)] = [:]
     for connection in connections {
