@@ -6,14 +6,17 @@ package import JSON
 
 /// A command's payload: a JSON structure in which `$value` is replaced by the typed value.
 ///
-/// Only whole strings are placeholders: `"$value"`, `"$value/r"` for a member of a color, and
-/// `"$id"` for a message number that the device's reply repeats. `"$implies/power"` is the value
+/// Only whole strings are placeholders: `"$value"`, `"$text"` for the value as a JSON text,
+/// `"$value/r"` for a member of a color, and `"$id"` for a message number that the device's reply
+/// repeats. `"$implies/power"` is the value
 /// that the property implies for `power` (see ``Property/implies``), once ``carrying(_:)`` says it.
 /// A template that consists of `$value` alone sends the bare value: text without quotes, numbers in
 /// their shortest form.
 package struct PayloadTemplate: Hashable, Sendable {
   /// The placeholder of the value.
   package static let placeholder = "$value"
+  /// The placeholder of the value as a JSON text.
+  package static let textPlaceholder = "$text"
   /// The placeholder of the message number.
   package static let identity = "$id"
 
@@ -21,6 +24,7 @@ package struct PayloadTemplate: Hashable, Sendable {
 
   private enum Placeholder: Hashable, Sendable {
     case value
+    case text
     case part(JSONPointer)
     case identity
     case implied(Carried)
@@ -78,7 +82,7 @@ package struct PayloadTemplate: Hashable, Sendable {
   package var carriesValue: Bool {
     placeholders.contains {
       switch $0 {
-      case .value, .part: true
+      case .value, .text, .part: true
       case .identity, .implied: false
       }
     }
@@ -133,9 +137,9 @@ package struct PayloadTemplate: Hashable, Sendable {
     var segments: [[UInt8]] = [[]]
     var placeholders: [Placeholder] = []
     switch structure {
-    case .string(Self.placeholder):
+    case .string(Self.placeholder), .string(Self.textPlaceholder):
       segments.append([])
-      placeholders.append(.value)
+      placeholders.append(isBare ? .value : .text)
     case .string(let text): segments[0].append(contentsOf: text.utf8)
     case .null, .boolean, .integer, .number, .array, .object:
       Self.compile(structure, carried, into: &segments, &placeholders)
@@ -154,6 +158,7 @@ package struct PayloadTemplate: Hashable, Sendable {
     for (placeholder, segment) in zip(placeholders, segments.dropFirst()) {
       switch placeholder {
       case .value: JSONWriter.append(wire, to: &output)
+      case .text: JSONWriter.append(Self.text(wire), to: &output)
       case .part(let pointer): JSONWriter.append(pointer.value(in: wire) ?? .null, to: &output)
       case .identity: JSONWriter.append(.integer(id), to: &output)
       case .implied(let carried): JSONWriter.append(carried.value(with: wire), to: &output)
@@ -210,6 +215,7 @@ package struct PayloadTemplate: Hashable, Sendable {
   private func filled(_ structure: JSONValue, with wire: JSONValue, _ id: Int64) -> JSONValue {
     switch structure {
     case .string(Self.placeholder): wire
+    case .string(Self.textPlaceholder): Self.text(wire)
     case .string(Self.identity): .integer(id)
     case .array(let elements): .array(elements.map { filled($0, with: wire, id) })
     case .object(let members):
@@ -219,6 +225,11 @@ package struct PayloadTemplate: Hashable, Sendable {
         ?? Self.impliedName(text).flatMap { carried[$0]?.value(with: wire) } ?? structure
     case .null, .boolean, .integer, .number: structure
     }
+  }
+
+  /// A scalar as a JSON text.
+  private static func text(_ wire: JSONValue) -> JSONValue {
+    wire.scalarText.map { .string($0) } ?? wire
   }
 
   private static func compile(
@@ -231,6 +242,9 @@ package struct PayloadTemplate: Hashable, Sendable {
     case .string(placeholder):
       segments.append([])
       placeholders.append(.value)
+    case .string(textPlaceholder):
+      segments.append([])
+      placeholders.append(.text)
     case .string(identity):
       segments.append([])
       placeholders.append(.identity)

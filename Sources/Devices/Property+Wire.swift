@@ -71,8 +71,8 @@ extension Property {
   }
 
   private func boolean(fromWire reported: JSONValue) -> Bool? {
-    if let on = wire.reportedOn, reported.isSameScalar(as: on) { return true }
-    if let off = wire.reportedOff, reported.isSameScalar(as: off) { return false }
+    if let on = wire.reportedOn, reported.isSame(asAnyOf: on) { return true }
+    if let off = wire.reportedOff, reported.isSame(asAnyOf: off) { return false }
     if let on = wire.on, reported.isSameScalar(as: on) { return true }
     if let off = wire.off, reported.isSameScalar(as: off) { return false }
     return ValueKind.flag(reported)

@@ -150,9 +150,9 @@ package struct WireRule: Hashable, Sendable {
   package var on: JSONValue?
   /// The wire value of `false`; `nil` for the JSON boolean.
   package var off: JSONValue?
-  /// What the device reports for `true`, where it is not ``on``.
+  /// What the device reports for `true`, where it is not ``on``; an array lists alternatives.
   package var reportedOn: JSONValue?
-  /// What the device reports for `false`, where it is not ``off``.
+  /// What the device reports for `false`, where it is not ``off``; an array lists alternatives.
   package var reportedOff: JSONValue?
   /// The conversion of numbers; `nil` for none.
   package var scale: Scale?

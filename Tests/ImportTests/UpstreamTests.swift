@@ -173,7 +173,11 @@ struct UpstreamTests {
           + "translated: {{ {'warmWhite': ((value - 245)|round(0)), 'coldWhite': (255 - (value - "
           + "245))|ro…",
         "partly: Bar: Bar_rgb_dimmer: not imported: color_temp_state_topic",
+        "partly: Bar: Bar_rgb_dimmer: not imported: color_temp_value_template: {{ '%03d%03d' | "
+          + "format((value_json.value.warmWhite || 0), (value_json.value.coldWhite || 0)) }}",
+        "partly: Tor: Tor_barrier_state: not imported: position_template: {{ value_json.value }}",
         "partly: Tor: Tor_barrier_state: not imported: position_topic, state_topic",
+        "partly: Tor: Tor_barrier_state: not imported: value_template: {{ value_json.value }}",
         "partly: Flur-Dimmer: Flur-Dimmer_dimmer: power: without a state, as its state_value_template "
           + #"cannot be translated: {{ "OFF" if value_json.value == 0 else "ON" }}"#,
       ]
@@ -206,6 +210,12 @@ struct UpstreamTests {
         "partly: Text: light: power: without a state, as its state_template cannot be translated: "
           + "{{ value.split(',')[0] }}",
         "partly: Text: light: not imported: state_topic",
+        "partly: Text: light: not imported: blue_template: "
+          + "{{ value.split(',')[2].split('-')[2] }}",
+        "partly: Text: light: not imported: brightness_template: {{ value.split(',')[1] }}",
+        "partly: Text: light: not imported: green_template: "
+          + "{{ value.split(',')[2].split('-')[1] }}",
+        "partly: Text: light: not imported: red_template: {{ value.split(',')[2].split('-')[0] }}",
       ]
     )
   }

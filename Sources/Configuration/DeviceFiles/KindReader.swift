@@ -75,8 +75,8 @@ struct KindReader {
     if typeName == "color", let encoding = encoding("encode") { rule.encoding = encoding }
     if typeName == "boolean" {
       let reported = typed.nested("decode", .decode)
-      rule.reportedOn = reported.flatMap { scalar("on", in: $0) }
-      rule.reportedOff = reported.flatMap { scalar("off", in: $0) }
+      rule.reportedOn = reported.flatMap { scalars("on", in: $0) }
+      rule.reportedOff = reported.flatMap { scalars("off", in: $0) }
     } else if case .choice(let words) = kind {
       rule.reportedWords = reportedWords(of: words)
     } else if typeName == "color" {
@@ -211,6 +211,18 @@ struct KindReader {
       return section.reject(node, key, expected: "a word, number, true or false")
     }
     return value
+  }
+
+  /// Reads a word, number, true or false, or a list of them.
+  private func scalars(_ key: String, in section: Section) -> JSONValue? {
+    guard let node = section[key], let elements = node.elements else {
+      return scalar(key, in: section)
+    }
+    let found = elements.compactMap(\.scalarJSON).filter { $0 != .null }
+    guard !found.isEmpty, found.count == elements.count else {
+      return section.reject(node, key, expected: "words, numbers, true or false")
+    }
+    return .array(found)
   }
 
   private func scale(_ kind: ValueKind) -> Scale? {

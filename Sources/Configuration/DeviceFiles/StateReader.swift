@@ -227,7 +227,8 @@ struct Placeholders {
       return nil
     }
     // A profile's parameter of the same name has precedence.
-    if text == PayloadTemplate.identity, parameters[name] == nil { return nil }
+    let isOfMessage = [PayloadTemplate.identity, PayloadTemplate.textPlaceholder].contains(text)
+    if isOfMessage, parameters[name] == nil { return nil }
     return value(of: name, at: position) ?? .null
   }
 

@@ -10,7 +10,7 @@ enum ClimateEntity {
 
   static func read(_ reader: inout EntityReader) {
     // A thermostat has neither, but inherits those of its device.
-    reader.skipTopics(["command_topic", "state_topic"])
+    reader.skip(["command_topic", "state_topic"])
     if reader.config["power_command_topic"] != nil, let power = reader.boolean("power") {
       var keys = TopicKeys("power", stateTemplate: "state_template")
       keys.stateTemplate = "power_state_template"

@@ -7,15 +7,13 @@ import Values
 
 /// Covers and valves: a command, a position and a tilt.
 enum CoverEntity {
-  private static let policy: JSONValue = .object(["delay": "500ms", "max_wait": "none"])
-
   static func read(_ reader: inout EntityReader) {
     let isValve = reader.entity.platform == "valve"
     var keys = TopicKeys()
-    keys.commandTemplate = Optional.none
+    if !isValve { keys.commandTemplate = Optional.none }
     if isValve, reader.config["reports_position"] == true {
-      addPosition(&reader, "position", by: keys)
-      return
+      addPosition(&reader, by: keys)
+      return acceptJSON(&reader)
     }
     let words: [(word: String, key: String, standard: JSONValue)] = [
       ("OPEN", "payload_open", "OPEN"), ("CLOSE", "payload_close", "CLOSE"),
@@ -23,74 +21,79 @@ enum CoverEntity {
     ]
     let present = words.filter { $0.standard != .null || reader.config[$0.key] != nil }
     if var command = reader.action("command", present) {
-      let names = command["values"]?.elements?.compactMap(\.string)
-      let urgent = names ?? command["values"]?.members?.map(\.name) ?? []
+      let urgent = command.words.map(\.word)
       command["urgent"] = .array(urgent.map { .string($0) })
       if urgent.contains("STOP") { command["aliases"] = ["stop"] }
       if reader.config["set_position_topic"] != nil { command["ends"] = ["position"] }
       reader.add(command, by: keys)
     }
-    var position = TopicKeys()
-    position.command = "set_position_topic"
-    position.commandTemplate = "set_position_template"
-    position.state = "position_topic"
-    position.stateTemplate = "position_template"
-    position.variables = ["value", "position"]
     if reader.config["set_position_topic"] != nil {
-      addPosition(&reader, "position", by: position)
+      keys.command = "set_position_topic"
+      keys.commandTemplate = "set_position_template"
+      keys.state = "position_topic"
+      keys.stateTemplate = "position_template"
+      addPosition(&reader, by: keys)
       // Open or closed is what the position says too.
-      reader.skipTopics(["state_topic"])
+      reader.skip(["state_topic", "value_template"])
     }
-    addTilt(&reader)
-  }
-
-  private static func addTilt(_ reader: inout EntityReader) {
-    guard reader.config["tilt_command_topic"] != nil else { return }
-    var tilt = TopicKeys("tilt")
-    tilt.state = "tilt_status_topic"
-    tilt.stateTemplate = "tilt_status_template"
-    tilt.variables = ["value", "tilt_position"]
-    let made = reader.number(
-      "tilt",
-      low: ("tilt_min", 0),
-      high: ("tilt_max", 100),
-      step: Optional.none,
-      unit: "%"
-    )
-    if var made {
-      made["policy"] = policy
-      reader.add(made, by: tilt)
-      reader.allowMovementTime()
+    if reader.config["tilt_command_topic"] != nil {
+      keys = TopicKeys("tilt")
+      keys.state = "tilt_status_topic"
+      keys.stateTemplate = "tilt_status_template"
+      add(&reader, "tilt", "tilt_position", closed: "tilt_min", open: "tilt_max", by: keys)
     }
   }
 
-  /// Adds a position from 0 (closed) to 100 (open), scaled to the device's own range.
-  private static func addPosition(_ reader: inout EntityReader, _ id: String, by keys: TopicKeys) {
+  private static func addPosition(_ reader: inout EntityReader, by keys: TopicKeys) {
+    add(&reader, "position", "position", closed: "position_closed", open: "position_open", by: keys)
+  }
+
+  /// Adds a property from 0 (closed) to 100 (open).
+  ///
+  /// Home Assistant converts it to the device's own range, which may be reversed, before the
+  /// template of the command, whose `variable` is the percentage, and after that of the state.
+  private static func add(
+    _ reader: inout EntityReader,
+    _ id: String,
+    _ variable: String,
+    closed closedKey: String,
+    open openKey: String,
+    by keys: TopicKeys
+  ) {
     var range = NumberRange(low: 0, high: 100, step: 1)
     range.unit = "%"
-    guard case .success(var position) = range.property(id, report: { _ in }) else { return }
-    position["policy"] = policy
-    let (open, closed) = (
-      reader.number("position_open") ?? 100, reader.number("position_closed") ?? 0
-    )
-    let hasOwnScale = open != 100 || closed != 0
-    if hasOwnScale, open != closed, reader.config["set_position_template"] == nil {
-      position["scale"] = .object([
-        "from": [0, 100],
-        "to": .array([JSONValue(shortest: closed), JSONValue(shortest: open)]),
-      ])
-      var bare = keys
-      bare.stateTemplate =
-        reader.config["position_template"] == nil ? Optional.none : keys.stateTemplate
-      reader.add(position, by: bare)
-      if let last = reader.properties.indices.last, let topic = reader.topic(keys.state),
-        bare.stateTemplate == nil
-      {
-        reader.replaceState(ofPropertyAt: last, topic: topic, pointer: "")
-      }
-    } else {
-      reader.add(position, by: keys)
+    let (closed, open) = (reader.number(closedKey) ?? 0, reader.number(openKey) ?? 100)
+    guard closed != open, case .success(var made) = range.property(id, report: { _ in }) else {
+      return reader.report("\(id): its range is a single value", .leftOut)
     }
+    made["policy"] = .object(["delay": "500ms", "max_wait": "none"])
+    var keys = keys
+    keys.isConverted = closed != 0 || open != 100
+    for (name, standard) in [
+      ("position_open", 100.0), ("position_closed", 0), ("tilt_min", 0), ("tilt_max", 100),
+    ] {
+      keys.stateVariables[name] = TemplateValue(
+        JSONValue(shortest: reader.number(name) ?? standard)
+      )
+    }
+    keys.variables = { [constants = keys.stateVariables] percentage in
+      let ranged = closed + (percentage.double ?? 0) * (open - closed) / 100
+      let value = TemplateValue(JSONValue(shortest: ranged.rounded(.toNearestOrEven)))
+      return constants.merging(["value": value, variable: percentage]) { $1 }
+    }
+    var meaning = StateMeaning(made)
+    meaning.number = { ($0 - closed) * 100 / (open - closed) }
+    keys.meaning = meaning
+    reader.add(made, by: keys)
     reader.allowMovementTime()
+  }
+
+  /// Reads a position also from JSON, where a valve may report it without a template.
+  private static func acceptJSON(_ reader: inout EntityReader) {
+    guard reader.config["value_template"] == nil, let last = reader.properties.indices.last,
+      let state = reader.properties[last]["state"]?.members
+    else { return }
+    let member = JSONValue.Member("value", "/position")
+    reader.changeLast { $0["state"] = .array([.object(state + [member]), .object(state)]) }
   }
 }

@@ -74,7 +74,9 @@ struct Entity {
     let device = deviceInfo(config, fallback: announcement.topic)
     return .success(
       components.prefix(1000).compactMap { component in
-        guard let platform = component.value["platform"]?.string, let own = component.value.members
+        // A platform alone removes a component.
+        guard let platform = component.value["platform"]?.string,
+          let own = component.value.members, own.count > 1
         else { return Optional.none }
         return Entity(
           platform: platform,

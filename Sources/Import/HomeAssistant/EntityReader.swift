@@ -16,8 +16,8 @@ struct EntityReader {
   var merges = false
   /// The options of its commands.
   var options: [String] = []
-  /// The keys of topics that were read.
-  private var usedTopics: Set<String> = []
+  /// The keys of topics and templates that were read.
+  private var used: Set<String> = []
 
   var config: JSONValue { entity.config }
 
@@ -44,7 +44,7 @@ struct EntityReader {
 
   /// The topic under `key`, with `$` escaped; reports an invalid one.
   mutating func topic(_ key: String) -> String? {
-    usedTopics.insert(key)
+    used.insert(key)
     guard let topic = text(key), !topic.isEmpty else { return nil }
     if !key.has("command"), topic.contains("+") || topic.contains("#") {
       report(
@@ -60,19 +60,28 @@ struct EntityReader {
     return PlaceholderText.escaped(topic)
   }
 
-  /// The topics of the entity that no property has; those that never have a value of their own are
-  /// left out.
-  var unusedTopics: [String] {
-    let silent: Set = ["availability_topic", "json_attributes_topic"]
-    return (config.members ?? []).filter { member in
-      let isTopic = member.name.hasSuffix("_topic") || member.name.hasSuffix("_t")
-      return isTopic && member.value.string?.isEmpty == false && !usedTopics.contains(member.name)
+  /// The topics and templates of the entity that no property has, the templates with their texts;
+  /// topics that never have a value of their own are left out.
+  var unused: [String] {
+    let silent: Set = ["availability_topic", "json_attributes_topic", "availability_template"]
+    let members = (config.members ?? []).filter { member in
+      member.value.string?.isEmpty == false && !used.contains(member.name)
         && !silent.contains(member.name)
-    }.map(\.name).sorted()
+    }.sorted { $0.name < $1.name }
+    let topics = members.map(\.name).filter { $0.hasSuffix("_topic") || $0.hasSuffix("_t") }
+    let templates = members.filter { $0.name.hasSuffix("_template") || $0.name.hasSuffix("_tpl") }
+    return (topics.isEmpty ? [] : [topics.joined(separator: ", ")])
+      + templates.map { "\($0.name): \(Excerpt.of($0.value.string ?? "", limit: 200))" }
   }
 
   /// Does not count these topics as unused.
-  mutating func skipTopics(_ keys: [String]) { usedTopics.formUnion(keys) }
+  mutating func skip(_ keys: [String]) { used.formUnion(keys) }
+
+  /// The template under `key`, which is `nil` if it cannot be evaluated; `nil` without one.
+  mutating func template(_ key: String) -> (text: String, template: Template?)? {
+    used.insert(key)
+    return text(key).map { ($0, try? Template($0)) }
+  }
 
   // MARK: - Building
 
@@ -99,11 +108,121 @@ struct EntityReader {
   mutating func add(_ property: ImportedProperty, by keys: TopicKeys) {
     guard let topic = topic(keys.command) else { return }
     var property = property
-    guard let payload = payload(of: &property, by: keys) else { return }
+    let meaning = keys.meaning ?? StateMeaning(property)
+    var payload = JSONValue.string(PayloadTemplate.placeholder)
+    let found = keys.commandTemplate.flatMap { template($0) }
+    if found != nil || keys.isConverted {
+      let source = found == nil ? Template.plain : found?.template
+      let command = source.map { CommandTemplate(template: $0, variables: keys.variables) }
+      guard let made = command.flatMap({ property.payload(of: $0) }) else {
+        return reportCommand(property.id, keys.commandTemplate ?? "", found?.text ?? "")
+      }
+      payload = made
+    }
     property.setCommand(to: topic, payload, qos: qos)
-    if property["type"] != "action" { addState(to: &property, by: keys) }
+    if property["type"] != "action" { addState(to: &property, by: keys, meaning) }
+    append(property)
+  }
+
+  /// Adds a power whose commands are two texts; returns whether they are two different words.
+  mutating func add(
+    power: ImportedProperty,
+    on: String,
+    off: String,
+    reportedBy key: String,
+    _ meaning: StateMeaning
+  ) -> Bool {
+    var power = power
+    guard let shape = PayloadShape([on, off]), shape.values.count == 2,
+      power.set([("true", shape.values[0]), ("false", shape.values[1])])
+    else {
+      report("power: its payloads for on and off are not two different words", .leftOut)
+      return false
+    }
+    add(power, payload: shape.structure, reportedBy: key, meaning)
+    return true
+  }
+
+  /// What the announced words for on and off mean; those of the commands, if there are none.
+  func meaning(
+    of property: ImportedProperty,
+    on: String,
+    off: String,
+    standard: (on: JSONValue, off: JSONValue)? = Optional.none
+  ) -> StateMeaning {
+    var meaning = StateMeaning(property)
+    for (place, word) in [config[on] ?? standard?.on, config[off] ?? standard?.off].enumerated() {
+      if let word, word.isWord { meaning.words[place].text = TemplateValue(word).written }
+    }
+    return meaning
+  }
+
+  /// Adds a property whose payload is known, with the state topic and the template under `key`.
+  mutating func add(
+    _ property: ImportedProperty,
+    payload: JSONValue,
+    reportedBy key: String,
+    _ meaning: StateMeaning
+  ) {
+    guard let topic = topic("command_topic") else { return }
+    var property = property
+    property.setCommand(to: topic, payload, qos: qos)
+    if config[key] != nil {
+      var keys = TopicKeys()
+      keys.stateTemplate = key
+      let before = used
+      addState(to: &property, by: keys, meaning)
+      // Another property may report on the topic.
+      if property["state"] == nil { used = before.union([key]) }
+    }
+    properties.append(property)
+  }
+
+  /// Adds a property that is complete.
+  mutating func add(known property: ImportedProperty) { properties.append(property) }
+
+  private mutating func append(_ property: ImportedProperty) {
+    var property = property
     if let name = entity.name, isSingle, name != property.id { property["name"] = .string(name) }
     properties.append(property)
+  }
+
+  mutating func reportCommand(_ id: String, _ key: String, _ text: String, limit: Int = 80) {
+    report(
+      "\(id): its \(key) cannot be translated: \(Excerpt.of(text, limit: limit))",
+      .leftOut
+    )
+  }
+
+  private mutating func addState(
+    to property: inout ImportedProperty,
+    by keys: TopicKeys,
+    _ meaning: StateMeaning
+  ) {
+    guard let topic = topic(keys.state) else { return }
+    let found = keys.stateTemplate.flatMap { template($0) }
+    let isMapped =
+      property["type"] == "choice"
+      && property.words.contains { $0.word != $0.wire.scalarText }
+    let source = found == nil && !isMapped ? Template.plain : found?.template
+    if let source,
+      let path = property.path(of: ReportTemplate(source, keys.stateVariables), meaning)
+    {
+      property.setState(on: topic, at: PlaceholderText.pointer(path.map { $0.scalarText ?? "" }))
+    } else if let found {
+      reportState(property.id, keys.stateTemplate ?? "", found.text)
+    } else {
+      report(
+        "\(property.id): without a state; a template converts its commands, but not its reports"
+      )
+    }
+  }
+
+  mutating func reportState(_ id: String, _ key: String, _ text: String) {
+    report(
+      "\(id): without a state, as its \(key) cannot be translated: "
+        + Excerpt.of(text, limit: 80)
+    )
   }
 
   /// Adds a property whose command is a JSON object with the value as a member, besides `members`.
@@ -128,48 +247,23 @@ struct EntityReader {
   mutating func add(
     reading property: ImportedProperty,
     _ state: String = "state_topic",
-    template: String = "value_template"
+    template key: String = "value_template"
   ) {
     guard let topic = topic(state) else { return }
     var property = property
-    var path: [String] = []
-    if let template = text(template) {
-      guard let found = property.path(ofReading: TemplateForm.reading(template)) else {
-        return report(
-          "\(property.id): its value_template cannot be translated: "
-            + Excerpt.of(template, limit: 80),
-          .leftOut
-        )
-      }
-      path = found
-    }
-    property.setState(on: topic, at: PlaceholderText.pointer(path))
-    if let name = entity.name, isSingle, name != property.id { property["name"] = .string(name) }
-    properties.append(property)
+    let found = template(key)
+    let source = found == nil ? Template.plain : found?.template
+    let path = source.flatMap { property.path(of: ReportTemplate($0), StateMeaning(property)) }
+    guard let path else { return reportCommand(property.id, key, found?.text ?? "") }
+    property.setState(on: topic, at: PlaceholderText.pointer(path.map { $0.scalarText ?? "" }))
+    append(property)
   }
 
   // MARK: - Changing the last property
 
-  /// Sets the words in which the last property's state is reported, if they are not those of its
-  /// commands.
-  mutating func decodeLast(onKey: String, offKey: String) {
-    guard let property = properties.last else { return }
-    let (on, off) = (property["on"] ?? true, property["off"] ?? false)
-    let (reportedOn, reportedOff) = (payload(onKey, else: on), payload(offKey, else: off))
-    guard let reportedOn, let reportedOff,
-      !reportedOn.isSameScalar(as: on) || !reportedOff.isSameScalar(as: off)
-    else { return }
-    decodeLast(on: reportedOn, off: reportedOff)
-  }
-
-  /// Sets the words in which the last property's state is reported.
-  mutating func decodeLast(on: JSONValue, off: JSONValue) {
-    guard let last = properties.indices.last, properties[last]["state"] != nil else { return }
-    properties[last]["decode"] = .object(["on": on, "off": off])
-  }
-
-  mutating func replaceState(ofPropertyAt index: Int, topic: String, pointer: String) {
-    properties[index].setState(on: topic, at: pointer)
+  /// Changes the last property.
+  mutating func changeLast(_ change: (inout ImportedProperty) -> Void) {
+    if let last = properties.indices.last { change(&properties[last]) }
   }
 
   /// Extends the last property's confirmation to the time of a movement.
@@ -202,44 +296,6 @@ struct EntityReader {
           let carried = member.value.carrying(power["on"] ?? true, inPlaceOf: payload)
           return JSONValue.Member("payload", carried)
         }
-      )
-    }
-  }
-
-  /// The payload of the command template; reports a template that cannot be translated.
-  private mutating func payload(of property: inout ImportedProperty, by keys: TopicKeys)
-    -> JSONValue?
-  {
-    guard let key = keys.commandTemplate, let template = text(key) else {
-      return .string(PayloadTemplate.placeholder)
-    }
-    let form = TemplateForm.making(template, of: keys.variables)
-    if let payload = property.payload(of: form) { return payload }
-    report(
-      "\(property.id): its \(key) cannot be translated: \(Excerpt.of(template, limit: 80))",
-      .leftOut
-    )
-    return nil
-  }
-
-  private mutating func addState(to property: inout ImportedProperty, by keys: TopicKeys) {
-    guard let topic = topic(keys.state) else { return }
-    guard let key = keys.stateTemplate, let template = text(key) else {
-      if property.inverts(factor: 1, offset: 0) {
-        property.setState(on: topic)
-      } else {
-        report(
-          "\(property.id): without a state; a template converts its commands, but not its reports"
-        )
-      }
-      return
-    }
-    if let path = property.path(of: TemplateForm.reading(template)) {
-      property.setState(on: topic, at: PlaceholderText.pointer(path))
-    } else {
-      report(
-        "\(property.id): without a state, as its \(key) cannot be translated: "
-          + Excerpt.of(template, limit: 80)
       )
     }
   }

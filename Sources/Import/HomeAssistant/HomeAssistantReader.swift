@@ -235,14 +235,8 @@ struct HomeAssistantReader {
       var on = word("payload_available", else: "online")
       var off = word("payload_not_available", else: "offline")
       if let template = source["value_template"]?.string {
-        var place: [String]?
-        switch TemplateForm.reading(template) {
-        case .linear(let path, 1, 0): place = path
-        case .condition(let path, .boolean(let flag), let then, let otherwise)
-        where then == on.scalarText && otherwise == off.scalarText:
-          place = path
-          (on, off) = (.boolean(flag), .boolean(!flag))
-        case .presence:
+        let report = (try? Template(template)).map { ReportTemplate($0) }
+        if case .presence? = report?.place {
           // EMS-ESP: a value counts as available once its member is there.
           findings.report(
             .partly,
@@ -250,9 +244,10 @@ struct HomeAssistantReader {
             "without the availability that depends on whether a member is in the reports"
           )
           return Optional.none
-        case .linear, .condition, .lookedUp, .structure, .number, .text, .table, nil: break
         }
-        guard let place else {
+        guard let report, case .value(let place) = report.place,
+          let words = report.presence(on: on, off: off)
+        else {
           findings.report(
             .partly,
             label,
@@ -261,8 +256,10 @@ struct HomeAssistantReader {
           )
           return Optional.none
         }
+        (on, off) = words
         if !place.isEmpty {
-          members.append(.init("value", .string(PlaceholderText.pointer(place))))
+          let path = place.map { $0.scalarText ?? "" }
+          members.append(.init("value", .string(PlaceholderText.pointer(path))))
         }
       }
       guard !on.isSameScalar(as: off) else {
@@ -330,7 +327,7 @@ enum EntityPlatform {
     case "select": SingleValueEntity.readSelect(&reader)
     case "text": SingleValueEntity.readText(&reader)
     case "lock": SingleValueEntity.readLock(&reader)
-    case "siren": SingleValueEntity.readSiren(&reader)
+    case "siren": SirenEntity.read(&reader)
     case "button":
       SingleValueEntity.readAction(&reader, "press", ("press", "payload_press", "PRESS"))
     case "scene":
@@ -343,9 +340,14 @@ enum EntityPlatform {
     if reader.properties.isEmpty, reader.diagnostics.isEmpty {
       reader.report("it has no topic on which something can be set or read", .leftOut)
     }
-    let unused = reader.unusedTopics
-    if !unused.isEmpty, !reader.properties.isEmpty {
-      reader.report("not imported: \(unused.joined(separator: ", "))")
+    if !reader.properties.isEmpty {
+      for unused in reader.unused { reader.report("not imported: \(unused)") }
+    }
+    for (key, note) in [
+      ("off_delay", "the gateway shows the last report until the next one"),
+      ("expire_after", "the gateway shows the last report, however old it is"),
+    ] where reader.config[key].flatMap({ $0.double }) ?? 0 > 0 && !reader.properties.isEmpty {
+      reader.report("not imported: \(key); \(note)")
     }
     if reader.config["retain"] == true, !reader.properties.isEmpty {
       reader.report(

@@ -72,40 +72,31 @@ enum LightEntity {
   private static func readPlainColor(_ reader: inout EntityReader) {
     let hasRGB = reader.config["rgb_command_topic"] != nil
     for key in ["xy", "rgbw", "rgbww"] where reader.config["\(key)_command_topic"] != nil {
-      reader.skipTopics(["\(key)_command_topic", "\(key)_state_topic"])
+      reader.skip(["\(key)_command_topic", "\(key)_state_topic"])
       if !hasRGB {
         reader.report("color: the form '\(key)' on a topic of its own is not supported", .leftOut)
       }
     }
     if !hasRGB { return readHue(&reader) }
-    let template = reader.text("rgb_command_template")
-    guard let command = ColorTemplate.rgbCommand(template) else {
-      reader.report(
-        "color: its rgb_command_template cannot be translated: \(Excerpt.of(template ?? ""))",
-        .leftOut
-      )
-      return
-    }
     var color = ImportedProperty("color", type: "color")
-    color["encode"] = .string(command.encoding)
-    var path: [String]? = []
-    if let template = reader.text("rgb_value_template") {
-      let state = ColorTemplate.rgbState(template)
-      path = state?.path
-      if let decoding = state?.decoding, decoding != command.encoding {
-        color["decode"] = .string(decoding)
+    var payload = JSONValue.string(PayloadTemplate.placeholder)
+    color["encode"] = "r,g,b"
+    if let (text, template) = reader.template("rgb_command_template") {
+      guard let command = template.flatMap({ ColorTemplate.command($0) }) else {
+        return reader.reportCommand("color", "rgb_command_template", text, limit: 60)
       }
-      if path == nil {
-        reader.report(
-          "color: without a state, as its rgb_value_template cannot be translated: "
-            + Excerpt.of(template, limit: 80)
-        )
-      }
+      payload = command.payload
+      color["encode"] = .string(command.encoding.rawValue)
     }
-    reader.skipTopics(["rgb_state_topic", "hs_command_topic", "hs_state_topic"])
+    var path: [String]? = []
+    if let (text, template) = reader.template("rgb_value_template") {
+      path = color.path(ofColor: template, .commaRGB)
+      if path == nil { reader.reportState("color", "rgb_value_template", text) }
+    }
+    reader.skip(["rgb_state_topic", "hs_command_topic", "hs_state_topic"])
     reader.add(
       color,
-      payload: command.payload,
+      payload: payload,
       command: "rgb_command_topic",
       state: "rgb_state_topic",
       at: path
@@ -115,16 +106,18 @@ enum LightEntity {
   /// A color as hue and saturation, `32,100`.
   private static func readHue(_ reader: inout EntityReader) {
     guard reader.config["hs_command_topic"] != nil else { return }
-    if let template = reader.text("hs_command_template") {
-      reader.report(
-        "color: its hs_command_template cannot be translated: \(Excerpt.of(template))",
-        .leftOut
-      )
-      return
+    if let (text, _) = reader.template("hs_command_template") {
+      return reader.reportCommand("color", "hs_command_template", text, limit: 60)
     }
     var color = ImportedProperty("color", type: "color")
     color["encode"] = "h,s"
-    reader.add(color, by: TopicKeys("hs"))
+    var path: [String]? = []
+    if let (text, template) = reader.template("hs_value_template") {
+      path = color.path(ofColor: template, .commaHS)
+      if path == nil { reader.reportState("color", "hs_value_template", text) }
+    }
+    let bare = JSONValue.string(PayloadTemplate.placeholder)
+    reader.add(color, payload: bare, command: "hs_command_topic", state: "hs_state_topic", at: path)
   }
 
   // MARK: - The schema "json"

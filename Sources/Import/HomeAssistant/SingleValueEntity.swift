@@ -5,17 +5,27 @@ internal import Devices
 internal import JSON
 import Values
 
-/// Entities with one value: switch, number, select, text, button, scene, lock and siren.
+/// Entities with one value: switch, number, select, text, button, scene and lock.
 enum SingleValueEntity {
   static func readSwitch(_ reader: inout EntityReader) {
     reader.isSingle = true
     guard let power = reader.boolean("power") else { return }
-    reader.add(power, by: TopicKeys())
-    reader.decodeLast(onKey: "state_on", offKey: "state_off")
+    var keys = TopicKeys()
+    keys.meaning = reader.meaning(of: power, on: "state_on", off: "state_off")
+    reader.add(power, by: keys)
   }
 
   static func readNumber(_ reader: inout EntityReader) {
     reader.isSingle = true
+    if let only = reader.number("min"), only == reader.number("max") {
+      // Nothing can be set, but the number is reported.
+      var value = ImportedProperty("value", type: "number")
+      value["unit"] = reader.text("unit_of_measurement").map {
+        .string(PlainText.clean($0, limit: 20))
+      }
+      reader.skip(["command_topic", "command_template"])
+      return reader.add(reading: value)
+    }
     let value = reader.number(
       "value",
       low: ("min", 1),
@@ -49,33 +59,32 @@ enum SingleValueEntity {
     if let property = reader.action(id, [word]) {
       reader.add(property, by: TopicKeys())
       // Some programs announce one, which says whether they are there.
-      reader.skipTopics(["state_topic"])
+      reader.skip(["state_topic"])
     }
   }
 
   static func readLock(_ reader: inout EntityReader) {
-    reader.isSingle = true
+    reader.isSingle = reader.config["payload_open"] == nil
     let lock = reader.boolean(
       "lock",
       on: "payload_lock",
       off: "payload_unlock",
       standard: ("LOCK", "UNLOCK")
     )
-    guard let lock else { return }
-    reader.add(lock, by: TopicKeys())
-    let locked = reader.payload("state_locked", else: "LOCKED") ?? "LOCKED"
-    let unlocked = reader.payload("state_unlocked", else: "UNLOCKED") ?? "UNLOCKED"
-    let isSame =
-      locked.isSameScalar(as: lock["on"] ?? true) && unlocked.isSameScalar(as: lock["off"] ?? false)
-    if !isSame { reader.decodeLast(on: locked, off: unlocked) }
-  }
-
-  static func readSiren(_ reader: inout EntityReader) {
-    reader.isSingle = true
-    guard let power = reader.boolean("power") else { return }
-    guard reader.config["command_template"] == nil else {
-      return reader.add(power, by: TopicKeys())
+    var keys = TopicKeys()
+    if let lock {
+      keys.meaning = reader.meaning(
+        of: lock,
+        on: "state_locked",
+        off: "state_unlocked",
+        standard: ("LOCKED", "UNLOCKED")
+      )
+      reader.add(lock, by: keys)
     }
-    reader.add(power, member: "state")
+    // The latch, which is no state.
+    guard reader.config["payload_open"] != nil,
+      let open = reader.action("open", [("OPEN", "payload_open", .null)])
+    else { return }
+    reader.add(open, by: TopicKeys())
   }
 }

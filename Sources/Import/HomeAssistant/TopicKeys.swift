@@ -1,14 +1,20 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The configuration keys of a property's topics and templates.
+/// The configuration keys of a property's topics and templates, and what these mean.
 struct TopicKeys {
   var command = "command_topic"
   var commandTemplate: String? = "command_template"
   var state = "state_topic"
   var stateTemplate: String? = "value_template"
-  /// The names of the value in templates.
-  var variables: Set<String> = ["value"]
+  /// The variables of the command template for a value.
+  var variables: (TemplateValue) -> [String: TemplateValue] = { ["value": $0] }
+  /// The variables of the state template besides the report.
+  var stateVariables: [String: TemplateValue] = [:]
+  /// Whether Home Assistant converts values without a command template too.
+  var isConverted = false
+  /// What the results of the state template mean, if not the words of the commands.
+  var meaning: StateMeaning?
 
   init() {}
 

@@ -4,11 +4,9 @@
 internal import Devices
 internal import JSON
 
-/// Vacuum cleaners.
+/// Vacuum cleaners, whose reports are JSON.
 enum VacuumEntity {
   static func read(_ reader: inout EntityReader) {
-    var keys = TopicKeys()
-    keys.commandTemplate = Optional.none
     let command = reader.action(
       "command",
       [
@@ -18,19 +16,17 @@ enum VacuumEntity {
         ("clean_spot", "payload_clean_spot", "clean_spot"), ("locate", "payload_locate", "locate"),
       ]
     )
-    if let command { reader.add(command, by: keys) }
-    guard reader.config["set_fan_speed_topic"] != nil,
-      var speed = reader.choice("fan_speed", "fan_speed_list")
-    else { return }
-    keys.command = "set_fan_speed_topic"
-    keys.state = "state_topic"
-    keys.stateTemplate = Optional.none
-    speed["type"] = "choice"
-    reader.add(speed, by: keys)
-    if let last = reader.properties.indices.last, reader.properties[last]["state"] != nil,
-      let topic = reader.topic("state_topic")
+    let bare = JSONValue.string(PayloadTemplate.placeholder)
+    if let command { reader.add(command, payload: bare, at: Optional.none) }
+    if reader.config["set_fan_speed_topic"] != nil,
+      let speed = reader.choice("fan_speed", "fan_speed_list")
     {
-      reader.replaceState(ofPropertyAt: last, topic: topic, pointer: "/fan_speed")
+      reader.add(speed, payload: bare, command: "set_fan_speed_topic", at: ["fan_speed"])
     }
+    guard let topic = reader.topic("state_topic") else { return }
+    var state = ImportedProperty("state", type: "choice")
+    state["values"] = ["idle", "docked", "error", "paused", "returning", "cleaning"]
+    state.setState(on: topic, at: "/state")
+    reader.add(known: state)
   }
 }

@@ -19,12 +19,15 @@ extension JSONValue {
   /// The elements of the member `name`, if that is an array.
   func elements(_ name: String) -> [JSONValue]? { self[name]?.elements }
 
-  /// Whether this is a boolean, a finite number, or text of 1 to 200 bytes.
+  /// The longest text of a value on the wire, in bytes, such as a code for infrared.
+  static let longestWord = 16 << 10
+
+  /// Whether this is a boolean, a finite number, or text of 1 byte to ``longestWord``.
   var isWord: Bool {
     switch self {
     case .boolean, .integer: true
     case .number(let number): number.isFinite
-    case .string(let text): !text.isEmpty && text.utf8.count <= 200
+    case .string(let text): !text.isEmpty && text.utf8.count <= Self.longestWord
     case .null, .array, .object: false
     }
   }
@@ -58,8 +61,10 @@ extension JSONValue {
 enum ChoiceWords {
   /// Creates `values:` from announced values: a list, or a mapping if some are not text.
   ///
-  /// Returns `nil` when there are none or more than 500, or when one is not a word.
+  /// An empty word is left out. Returns `nil` when there are none or more than 500, or when one is
+  /// not a word.
   static func field(_ values: [JSONValue]) -> JSONValue? {
+    let values = values.filter { $0 != "" }
     guard !values.isEmpty, values.count <= 500, values.allSatisfy(\.isWord) else { return nil }
     var seen: Set<String> = []
     let members = values.compactMap { value in

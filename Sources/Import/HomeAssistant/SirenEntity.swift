@@ -1,0 +1,89 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+internal import JSON
+
+/// Sirens: on and off, with a tone, a duration and a volume that turn it on.
+enum SirenEntity {
+  private static let stateTemplate = "state_value_template"
+
+  /// What Home Assistant sends without a template.
+  private static let standard = #"""
+    {"state": {{ value | to_json }}{% if tone is defined %}, "tone": {{ tone | to_json }}{% endif %}
+    {%- if duration is defined %}, "duration": {{ duration }}{% endif %}
+    {%- if volume_level is defined %}, "volume_level": {{ volume_level }}{% endif %}}
+    """#
+
+  static func read(_ reader: inout EntityReader) {
+    guard let power = reader.boolean("power") else { return }
+    let words = power.words.map { TemplateValue.text(TemplateValue($0.wire).written) }
+    let (text, template) =
+      reader.template("command_template") ?? (standard, try? Template(standard))
+    let ending = reader.template("command_off_template") ?? (text, template)
+    guard let turningOn = template?.rendered(["value": words[0], "state": words[0]]),
+      let turningOff = ending.template?.rendered(["value": words[1], "state": words[1]]),
+      !turningOn.isEmpty, !turningOff.isEmpty
+    else { return reader.reportCommand("power", "command_template", text) }
+    guard
+      reader.add(
+        power: power,
+        on: turningOn,
+        off: turningOff,
+        reportedBy: stateTemplate,
+        reader.meaning(of: power, on: "state_on", off: "state_off")
+      )
+    else { return }
+    addReports(&reader, of: "state", isBare: true)
+    for (name, property) in options(&reader) {
+      guard let template,
+        template.rendered(["value": words[0], "state": words[0], name: .integer(1)]) != turningOn
+      else { continue }
+      var property = property
+      let command = CommandTemplate(template: template) {
+        ["value": words[0], "state": words[0], name: $0]
+      }
+      guard let payload = property.payload(of: command) else {
+        reader.reportCommand(property.id, "command_template", text)
+        continue
+      }
+      reader.add(property, payload: payload, reportedBy: "", StateMeaning(property))
+      addReports(&reader, of: name, isBare: false)
+    }
+    reader.isSingle = reader.properties.count == 1
+    reader.implyPower()
+    reader.merges = PayloadShape.json(turningOn) != nil && reader.properties.count > 1
+  }
+
+  /// What a siren accepts, by the names of the variables and members.
+  private static func options(_ reader: inout EntityReader) -> [(String, ImportedProperty)] {
+    var options: [(String, ImportedProperty)] = []
+    if reader.config["available_tones"] != nil, let tone = reader.choice("tone", "available_tones")
+    {
+      options.append(("tone", tone))
+    }
+    if reader.config["support_duration"] != false {
+      var duration = ImportedProperty("duration", type: "integer")
+      duration["range"] = [1, 86400]
+      duration["unit"] = "s"
+      options.append(("duration", duration))
+    }
+    if reader.config["support_volume_set"] != false {
+      var volume = ImportedProperty("volume", type: "number")
+      volume["range"] = [0, 1]
+      options.append(("volume_level", volume))
+    }
+    return options
+  }
+
+  /// Reads the last property from JSON, or from a word, where there is no template of the state.
+  private static func addReports(_ reader: inout EntityReader, of name: String, isBare: Bool) {
+    guard reader.config[stateTemplate] == nil, let topic = reader.topic("state_topic") else {
+      return
+    }
+    var source = JSONValue.object(["topic": .string(topic)])
+    let bare = source
+    source = .object((source.members ?? []) + [.init("value", .string("/\(name)"))])
+    reader.changeLast { $0["state"] = isBare ? .array([source, bare]) : source }
+  }
+}

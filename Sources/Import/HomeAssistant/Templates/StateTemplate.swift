@@ -1,0 +1,229 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+internal import JSON
+internal import Values
+
+/// What the results of a state's template mean.
+struct StateMeaning {
+  /// The words of the property, and the result that means each.
+  var words: [(word: String, text: String)]
+  /// The property's number for a number that a template returns.
+  var number: (Double) -> Double = { $0 }
+
+  init(_ property: ImportedProperty) {
+    let isFlag = property["type"] == "boolean"
+    words = property.words.map { ($0.word, isFlag ? TemplateValue($0.wire).written : $0.word) }
+  }
+
+  /// The word that a result means.
+  func word(_ result: String) -> String? {
+    if let word = words.first(where: { $0.text == result }) { return word.word }
+    // Python writes `True`, and JSON may have other spaces.
+    let isFlag = ["true", "false"].contains(result.lowercased())
+    return words.first { word in
+      if isFlag { return word.text.lowercased() == result.lowercased() }
+      return PayloadShape.json(result).map { PayloadShape.json(word.text) == $0 } ?? false
+    }?.word
+  }
+}
+
+extension ImportedProperty {
+  /// The path of the value in reports that `report` reads; sets `scale`, `decode` or `values` as it
+  /// needs them, and returns `nil` if a device file cannot express it.
+  mutating func path(of report: ReportTemplate, _ meaning: StateMeaning) -> [JSONValue]? {
+    guard case .value(let path) = report.place else { return nil }
+    let isRead =
+      switch self["type"] {
+      case "boolean", "choice": readsWords(report, meaning)
+      case "number", "integer": readsNumbers(report, meaning)
+      case "text": readsText(report)
+      default: false
+      }
+    return isRead ? path : nil
+  }
+
+  // MARK: - Words
+
+  private mutating func readsWords(_ report: ReportTemplate, _ meaning: StateMeaning) -> Bool {
+    let table = WordTable(
+      report,
+      own: [meaning.words, words.map { ($0.word, $0.wire.scalarText ?? "") }]
+    ) {
+      report.result(of: $0).flatMap { meaning.word($0) }
+    }
+    guard table.isComplete else { return false }
+    var decoded: [JSONValue.Member] = []
+    for (word, _) in meaning.words {
+      let wires = table.known.filter { $0.word == word && !reads($0) }.map(\.wire)
+      guard !wires.isEmpty else { continue }
+      let name = self["type"] == "boolean" ? (word == "true" ? "on" : "off") : word
+      decoded.append(.init(name, wires.count == 1 ? wires[0] : .array(wires)))
+    }
+    if !decoded.isEmpty { self["decode"] = .object(decoded) }
+    return (table.known + table.strays).allSatisfy { reads($0) }
+  }
+
+  private func reads(_ report: WordTable.Report) -> Bool {
+    gatewayProperty.value(fromWire: report.wire)?.json.scalarText == report.word
+  }
+
+  // MARK: - Texts
+
+  private mutating func readsText(_ report: ReportTemplate) -> Bool {
+    let probes =
+      ["zzz", "Hallo Welt", "a,b-c:d_E", "12.30"]
+      + report.facts.arguments.map { .string("a\($0)b") }
+      + report.facts.compared.compactMap(\.json).filter { $0 != "" && $0.scalarText != nil }
+    if report.isPlain || probes.allSatisfy({ report.result(of: $0) == TemplateValue($0).written }) {
+      return true
+    }
+    guard isReadOnly else { return false }
+    let table = WordTable(report, own: []) { wire in
+      report.result(of: wire).flatMap { $0.isEmpty ? nil : $0 }
+    }
+    var words: [(word: String, wires: [JSONValue])] = []
+    for known in table.known {
+      if let place = words.firstIndex(where: { $0.word == known.word }) {
+        words[place].wires.append(known.wire)
+      } else {
+        words.append((known.word, [known.wire]))
+      }
+    }
+    let isOneToOne = words.allSatisfy { $0.wires.count == 1 }
+    let pairs = words.map { ($0.word, isOneToOne ? $0.wires[0] : .string($0.word)) }
+    // What an unknown report becomes may contain it.
+    let isClosed = table.strays.allSatisfy { $0.word.has($0.wire.scalarText ?? "") }
+    guard isClosed, words.count > 1, report.result(of: "zzz") != "zzz",
+      let values = ChoiceWords.field(pairs)
+    else {
+      // A number without a unit.
+      var number = self
+      number["type"] = "number"
+      guard number.readsNumbers(report, StateMeaning(number)) else { return false }
+      self = number
+      return true
+    }
+    self["type"] = "choice"
+    self["values"] = values
+    if !isOneToOne { self["decode"] = .object(words.map { .init($0.word, .array($0.wires)) }) }
+    return true
+  }
+
+  // MARK: - Numbers
+
+  private mutating func readsNumbers(_ report: ReportTemplate, _ meaning: StateMeaning) -> Bool {
+    func number(_ wire: JSONValue, isExact: Bool = false) -> Double? {
+      report.result(of: wire, isExact: isExact).flatMap { NumberText.parse($0) }
+        .map(meaning.number)
+    }
+    let compared = report.facts.compared.compactMap(\.json)
+    let literals = compared.compactMap { $0.double ?? $0.string.flatMap { NumberText.parse($0) } }
+    let probes =
+      [0, 1, 2, 7, 50, 99, 100, 120, 254, 255, 977, 65535, -1, -40, 0.5, 21.5]
+      + literals + literals.flatMap { [$0 - 1, $0 + 1] }
+    guard let low = number(0, isExact: true), let high = number(100, isExact: true), low != high
+    else { return false }
+    let (factor, offset) = ((high - low) / 100, low)
+    if isReadOnly, !factor.isNear(1) || !offset.isNear(0) {
+      guard setReading(factor, offset) else { return false }
+    }
+    let range = self["range"]?.elements?.compactMap(\.double) ?? []
+    let scale = gatewayProperty.wire.scale
+    var slack = 1e-6
+    if !isReadOnly, let scale {
+      // What the command rounds is lost in the report too.
+      slack += (scale.slope ?? 1).magnitude * scale.resolution
+      slack += 0.002 * ((range.last ?? 0) - (range.first ?? 0))
+    }
+    let results = probes.compactMap { number(JSONValue(shortest: $0)) }
+    let unit = Double.unit(Double.decimals(of: results)) * (1 + 1e-6)
+    for probe in probes {
+      let shown = scale?.inverse(probe) ?? probe
+      // A report beyond the range may be cut off at its end.
+      if range.count == 2, shown < range[0] || shown > range[1] { continue }
+      for wire in [JSONValue(shortest: probe), .string(NumberText.shortest(probe))] {
+        guard let found = number(wire), let exact = number(wire, isExact: true) else {
+          // A template for numbers may fail for a text, but not for some of the numbers.
+          if wire.string == nil { return false }
+          continue
+        }
+        guard (exact - shown).magnitude <= slack * max(1, shown.magnitude),
+          (found - exact).magnitude <= unit
+        else { return false }
+      }
+    }
+    // The gateway cannot read words that the template turns into numbers.
+    let other = number("zzz")
+    let words =
+      compared.filter { $0.string != nil && NumberText.parse($0.string ?? "") == nil }
+      + report.facts.arguments.flatMap { [.string("50\($0)"), .string("\($0)50")] }
+    return words.allSatisfy { word in
+      let found = number(word)
+      return found == nil || found == other || found == word.string.flatMap { NumberText.parse($0) }
+    }
+  }
+
+  /// Sets the scale of a reading that is `reported * factor + offset`.
+  private mutating func setReading(_ factor: Double, _ offset: Double) -> Bool {
+    // A span of reports whose values can be written exactly.
+    let spans = [100, 1 / factor.magnitude, 1000, 1_000_000]
+    let span = spans.first { [$0, $0 * factor].allSatisfy { $0.tidied.isTidy } }
+    guard let span = span?.tidied, factor.isFinite, offset.isFinite else { return false }
+    self["scale"] = .object([
+      "from": .array([offset, factor * span + offset].map { JSONValue(shortest: $0.tidied) }),
+      "to": .array([0, JSONValue(shortest: span)]), "decimals": 3,
+    ])
+    return true
+  }
+
+  /// The property as the gateway converts its values.
+  var gatewayProperty: Property {
+    let ends = self["range"]?.elements?.compactMap(\.double) ?? []
+    let rule = NumberRule(
+      range: ends.count == 2 && ends[0] <= ends[1] ? ends[0]...ends[1] : nil,
+      step: self["step"]?.double
+    )
+    let kind: ValueKind =
+      switch self["type"] {
+      case "number": .number(rule)
+      case "integer": .integer(rule)
+      case "boolean": .boolean
+      case "choice": .choice(words.map(\.word))
+      case "color": .color
+      default: .text
+      }
+    var property = Property(readOnly: id, kind: kind)
+    (property.wire.on, property.wire.off) = (self["on"], self["off"])
+    (property.wire.reportedOn, property.wire.reportedOff) = (
+      self["decode"]?["on"], self["decode"]?["off"]
+    )
+    for member in self["values"]?.members ?? [] { property.wire.words[member.name] = member.value }
+    for member in self["decode"]?.members ?? [] where kind != .boolean {
+      property.wire.reportedWords[member.name] = member.value.elements ?? [member.value]
+    }
+    property.wire.scale = self["scale"].flatMap { Scale(imported: $0) }
+    property.wire.encoding = self["encode"]?.string.flatMap { ColorEncoding(rawValue: $0) } ?? .hex
+    property.wire.decoding = self["decode"]?.string.flatMap { ColorEncoding(rawValue: $0) }
+    return property
+  }
+}
+
+extension Scale {
+  /// The scale of a device file.
+  fileprivate init?(imported field: JSONValue) {
+    if field == "mired" {
+      self = .mired
+      return
+    }
+    let ends = ["from", "to"].flatMap { field.elements($0)?.compactMap(\.double) ?? [] }
+    guard ends.count == 4 else { return nil }
+    self = .linear(
+      from: .init(ends[0], ends[1]),
+      to: .init(ends[2], ends[3]),
+      decimals: field["decimals"]?.double.map { Int($0) }
+        ?? ((ends[3] - ends[2]).magnitude >= 10 ? 0 : 3)
+    )
+  }
+}

@@ -1,0 +1,122 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import JSON
+internal import Values
+
+/// What the template of a state makes of reports: the words of those that it knows.
+struct WordTable {
+  struct Report {
+    var wire: JSONValue
+    var word: String
+  }
+
+  /// The reports that the template names, and those in the property's own words.
+  private(set) var known: [Report] = []
+  /// Other reports that have a word, but not the one for any report.
+  private(set) var strays: [Report] = []
+  /// Whether every word of the property that a report can have is that of a known one.
+  private(set) var isComplete = true
+
+  /// Two reports of which each says the opposite of the other.
+  private static let opposites: [(JSONValue, JSONValue)] = [
+    (true, false), (1, 0), ("1", "0"), ("on", "off"), ("ON", "OFF"), ("true", "false"),
+  ]
+
+  /// Probes a template.
+  ///
+  /// `own` are vocabularies of the property: each of its words with a report that may mean it.
+  init(
+    _ report: ReportTemplate,
+    own: [[(word: String, text: String)]],
+    _ word: (JSONValue) -> String?
+  ) {
+    let compared = report.facts.compared.compactMap(\.json).filter { $0.scalarText != nil }
+    let (anyText, anyNumber) = (word("zzz"), word(977))
+    func add(_ wire: JSONValue, isNamed: Bool) {
+      guard let found = word(wire), isNamed || found != anyText && found != anyNumber,
+        !known.contains(where: { $0.wire == wire })
+      else { return }
+      known.append(Report(wire: wire, word: found))
+    }
+    for wire in compared { add(wire, isNamed: true) }
+    for index in 0..<Int64(report.facts.longestList) where word(.integer(index)) != "\(index)" {
+      add(.integer(index), isNamed: false)
+    }
+    let arguments = Set(report.facts.arguments).filter { !$0.isEmpty }.sorted()
+    for vocabulary in own {
+      // A template that names one of these words is about all of them.
+      let isSpoken = known.contains { report in
+        vocabulary.contains { $0.word == report.word && report.wire.scalarText == $0.text }
+      }
+      for (own, text) in vocabulary where word(.string(text)) == own {
+        add(.string(text), isNamed: isSpoken)
+      }
+      // A text that the template changes, such as one with other spaces.
+      for (_, text) in vocabulary {
+        for part in arguments where text.has(part) {
+          for other in arguments { add(.string(text.replaced(part, by: other)), isNamed: false) }
+        }
+      }
+    }
+    let numbers = compared.compactMap { $0.double ?? $0.string.flatMap { NumberText.parse($0) } }
+    // Only 0 is known of a level, such as that of a dimmer.
+    let isLevel =
+      anyNumber != nil && anyNumber == word(1) && anyNumber != word(0)
+      && (!numbers.isEmpty || anyText != anyNumber)
+    if !isLevel { addOpposites(word) }
+    let texts: [String] = known.compactMap(\.wire.string).flatMap { text in
+      arguments.flatMap { ["\(text)\($0)1", "1\($0)\(text)"] }
+    }
+    let near: [Double] = numbers.flatMap { [$0 - 1, $0 + 1] } + [0, 1, 5, 20, 50, 100, -31]
+    for wire in near.map({ JSONValue(shortest: $0) }) + texts.map({ .string($0) }) {
+      // Python's true and 1 are equal.
+      let flag: JSONValue = wire == 1 ? true : wire == 0 ? false : wire
+      guard let found = word(wire), found != anyText, found != anyNumber,
+        !known.contains(where: {
+          $0.wire.isSameScalar(as: wire) || $0.wire == flag && $0.word == found
+        })
+      else { continue }
+      strays.append(Report(wire: wire, word: found))
+    }
+    let words = Set(known.map(\.word))
+    isComplete =
+      words.count >= min(2, own.first?.count ?? 2)
+      && [anyText, anyNumber].allSatisfy { $0.map { words.contains($0) } ?? true }
+  }
+
+  private mutating func addOpposites(_ word: (JSONValue) -> String?) {
+    // A template may only tell true from false.
+    let isTruth = known.isEmpty && word("zzz") == word(true) && word(977) == word(true)
+    for (on, off) in Self.opposites.flatMap({ [$0, ($0.1, $0.0)] }) {
+      guard isTruth && on == true || known.contains(where: { $0.wire == on }),
+        !known.contains(where: { $0.wire == off }), let meant = word(on), let other = word(off),
+        meant != other
+      else { continue }
+      if isTruth { known.append(Report(wire: on, word: meant)) }
+      known.append(Report(wire: off, word: other))
+    }
+  }
+}
+
+extension ReportTemplate {
+  /// What a device reports when it is online, and when not, by the words that the template makes of
+  /// it; `nil` if that is not known.
+  func presence(on: JSONValue, off: JSONValue) -> (on: JSONValue, off: JSONValue)? {
+    var property = ImportedProperty("presence", type: "boolean")
+    (property["on"], property["off"]) = (on, off)
+    let meaning = StateMeaning(property)
+    let table = WordTable(self, own: [meaning.words]) {
+      result(of: $0).flatMap { meaning.word($0) }
+    }
+    guard table.isComplete, table.strays.isEmpty else { return nil }
+    if isPlain { return (on, off) }
+    let wires = ["true", "false"].map { word in
+      table.known.filter { $0.word == word }.map(\.wire)
+    }
+    func alternatives(_ wires: [JSONValue]) -> JSONValue {
+      wires.count == 1 ? wires[0] : .array(wires)
+    }
+    return wires.contains([]) ? nil : (alternatives(wires[0]), alternatives(wires[1]))
+  }
+}
