@@ -199,9 +199,9 @@ package struct Scene: Hashable, Sendable {
 package struct AvailabilitySource: Hashable, Sendable {
   package var topic: String
   package var value: JSONPointer
-  /// The report that means online; an array lists alternatives.
+  /// The report that means online; an array lists alternatives, and null is any other report.
   package var online: JSONValue
-  /// The report that means offline; an array lists alternatives.
+  /// The report that means offline; as ``online``.
   package var offline: JSONValue
 
   package init(topic: String, value: JSONPointer, online: JSONValue, offline: JSONValue) {
@@ -220,7 +220,9 @@ package struct AvailabilitySource: Hashable, Sendable {
       return nil
     }
     if found.isSame(asAnyOf: online) { return true }
-    return found.isSame(asAnyOf: offline) ? false : nil
+    if found.isSame(asAnyOf: offline) { return false }
+    guard online == .null || offline == .null, found.scalarText != nil else { return nil }
+    return online == .null
   }
 }
 

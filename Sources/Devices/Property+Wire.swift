@@ -75,6 +75,15 @@ extension Property {
     if let off = wire.reportedOff, reported.isSame(asAnyOf: off) { return false }
     if let on = wire.on, reported.isSameScalar(as: on) { return true }
     if let off = wire.off, reported.isSameScalar(as: off) { return false }
+    if wire.reportedOn != nil || wire.reportedOff != nil {
+      let reports = [(true, wire.reportedOn), (false, wire.reportedOff)].map { flag, wire in
+        (meaning: flag, wires: wire.map { [$0] } ?? [])
+      }
+      if let flag = Self.bounded(reported, reports) { return flag }
+      if wire.reportedOn == .null || wire.reportedOff == .null {
+        return reported.scalarText == nil ? nil : wire.reportedOn == .null
+      }
+    }
     return ValueKind.flag(reported)
   }
 
@@ -86,6 +95,33 @@ extension Property {
       ?? words.first { wire.words[$0] == reported }
       ?? words.first { wire.words[$0]?.isSameScalar(as: reported) ?? ($0 == text) }
       ?? words.first { wire.words[$0] == nil && $0.lowercased() == text.lowercased() }
+      ?? otherWord(fromWire: reported, of: words)
+  }
+
+  /// The word of a number above a bound, or of any other report.
+  private func otherWord(fromWire reported: JSONValue, of words: [String]) -> String? {
+    guard !wire.reportedWords.isEmpty else { return nil }
+    return Self.bounded(reported, wire.reportedWords.map { ($0, $1) })
+      ?? words.first { wire.reportedWords[$0] == [.null] }
+  }
+
+  /// What the highest bound means that a reported number is above, or has reached.
+  private static func bounded<Meaning>(
+    _ reported: JSONValue,
+    _ reports: [(meaning: Meaning, wires: [JSONValue])]
+  ) -> Meaning? {
+    var highest: (bound: Double, meaning: Meaning)?
+    for (meaning, wires) in reports {
+      for wire in wires {
+        guard case .object(let members) = wire, let member = members.first,
+          let number = wireNumber(reported), let bound = member.value.double,
+          number > bound || number == bound && member.name == "from",
+          highest.map({ $0.bound < bound }) ?? true
+        else { continue }
+        highest = (bound, meaning)
+      }
+    }
+    return highest?.meaning
   }
 
   /// Half a step around `number` in wire units, and at least the rounding error of the wire value.

@@ -150,9 +150,10 @@ package struct WireRule: Hashable, Sendable {
   package var on: JSONValue?
   /// The wire value of `false`; `nil` for the JSON boolean.
   package var off: JSONValue?
-  /// What the device reports for `true`, where it is not ``on``; an array lists alternatives.
+  /// What the device reports for `true`, where it is not ``on``; an array lists alternatives,
+  /// null is any report that nothing else has, and an object the bound of a number.
   package var reportedOn: JSONValue?
-  /// What the device reports for `false`, where it is not ``off``; an array lists alternatives.
+  /// What the device reports for `false`, where it is not ``off``; as ``reportedOn``.
   package var reportedOff: JSONValue?
   /// The conversion of numbers; `nil` for none.
   package var scale: Scale?
@@ -162,7 +163,8 @@ package struct WireRule: Hashable, Sendable {
   package var decoding: ColorEncoding?
   /// The wire values of words that differ from the word itself.
   package var words: [String: JSONValue] = [:]
-  /// What the device reports for a word, where that is neither the word nor its wire value.
+  /// What the device reports for a word, where that is neither the word nor its wire value; null
+  /// alone is any report that no other word has, and an object the bound of a number.
   package var reportedWords: [String: [JSONValue]] = [:]
 
   package init() {}

@@ -10,7 +10,7 @@ import Testing
 
 /// Announcements of real installations, and shortcuts to a plan.
 enum Fixture {
-  private static let folder: String = {
+  static let folder: String = {
     let file = #filePath
     return file.split(separator: "/", omittingEmptySubsequences: false).dropLast()
       .joined(separator: "/") + "/Fixtures"

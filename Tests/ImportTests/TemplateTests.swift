@@ -92,7 +92,7 @@ struct TemplateTests {
     ),
     (
       "{{ (value | float / (3600*1000)) | round(3) }}",
-      #""scale":{"from":[0,1],"to":[0,3600000],"decimals":3},"#
+      #""scale":{"from":[0,1],"to":[0,3600000],"decimals":9},"#
     ),
     ("{{ value | float if is_number(value) else none }}", ""),
     ("{{ none if value == '---' else value }}", ""),
@@ -116,12 +116,25 @@ struct TemplateTests {
       (power, "{{ 'ON' if value_json.v == 'off' else 'OFF' }}", #"{"on":"off","off":"on"}"#),
       (power, "{{ 'ON' if value in ['1', '2'] else 'OFF' if value == '0' }}", #"{"on":"2"}"#),
       (power, "{{ 'ON' if value in ['2', '3'] else 'OFF' if value == '0' }}", #"{"on":["2","3"]}"#),
+      // Any other report.
+      (power, "{{ 'ON' if value_json.v == 'open' else 'OFF' }}", #"{"on":"open","else":"off"}"#),
+      (power, "{{ 'OFF' if value_json.v == 0 else 'ON' }}", #"{"off":0,"else":"on"}"#),
+      (
+        power, "{{ 'ON' if value_json.v | int > 0 else 'OFF' }}",
+        #"{"on":{"above":0},"else":"off"}"#
+      ),
+      (
+        power, "{{ 'ON' if value_json.v | int > 7 else 'OFF' }}",
+        #"{"on":{"above":7},"else":"off"}"#
+      ),
+      (
+        mode, "{% if value | int >= 50 %}high{% else %}low{% endif %}",
+        #"{"high":{"from":50},"else":"low"}"#
+      ),
+      (power, "{{ 'ON' if value_json.v % 2 == 1 else 'OFF' }}", ""),
+      (mode, "{% if value == '0' %}low{% else %}high{% endif %}", #"{"low":"0","else":"high"}"#),
       // Words that nothing has.
-      (power, "{{ 'ON' if value_json.v == 'open' else 'OFF' }}", ""),
       (power, "{{ 'yes' if value_json.v == 'on' else 'no' }}", ""),
-      // A level, of which only 0 is known.
-      (power, "{{ 'OFF' if value_json.v == 0 else 'ON' }}", ""),
-      (power, "{{ 'ON' if value_json.v | int > 0 else 'OFF' }}", ""),
       (power, "{{ value.split(',')[0] }}", ""),
       (power, "{{ 'ON' if value_json.a == 1 or value_json.b == 1 else 'OFF' }}", ""),
       (mode, "{{ {0:'low', 1:'high'}[value_json.v] | default('low') }}", #"{"low":0,"high":1}"#),
@@ -137,7 +150,7 @@ struct TemplateTests {
         #"{"low":["a","b"],"high":"c"}"#
       ),
       (mode, "{{ value_json.mode | lower }}", nil),
-      (mode, "{% if value | int > 50 %}high{% else %}low{% endif %}", ""),
+      (mode, "{% if 10 < value | int < 50 %}high{% else %}low{% endif %}", ""),
       (mode, "{% if value == 0 %}low{% else %}high{% endif %}", ""),
     ] as [(String, String, String?)]
   )

@@ -167,19 +167,12 @@ struct UpstreamTests {
     (
       "zwave-js-ui.txt",
       [
-        "partly: Bar: Bar_rgb_dimmer: power: without a state, as its state_value_template cannot be "
-          + #"translated: {{ "OFF" if value_json.value == 0 else "ON" }}"#,
         "left_out: Bar: Bar_rgb_dimmer: color_temp: its color_temp_command_template cannot be "
           + "translated: {{ {'warmWhite': ((value - 245)|round(0)), 'coldWhite': (255 - (value - "
           + "245))|ro…",
         "partly: Bar: Bar_rgb_dimmer: not imported: color_temp_state_topic",
         "partly: Bar: Bar_rgb_dimmer: not imported: color_temp_value_template: {{ '%03d%03d' | "
           + "format((value_json.value.warmWhite || 0), (value_json.value.coldWhite || 0)) }}",
-        "partly: Tor: Tor_barrier_state: not imported: position_template: {{ value_json.value }}",
-        "partly: Tor: Tor_barrier_state: not imported: position_topic, state_topic",
-        "partly: Tor: Tor_barrier_state: not imported: value_template: {{ value_json.value }}",
-        "partly: Flur-Dimmer: Flur-Dimmer_dimmer: power: without a state, as its state_value_template "
-          + #"cannot be translated: {{ "OFF" if value_json.value == 0 else "ON" }}"#,
       ]
     ),
     (
@@ -203,8 +196,6 @@ struct UpstreamTests {
       "on,{{ brightness|d }},{{ red|d }}-{{ green|d }}-{{ blue|d }},{{ hue|d }}-{{ sat|d }}"
     #expect(
       found == [
-        "partly: Elan: light: power: without a state, as its state_template cannot be translated: "
-          + "{%- if value_json.brightness > 0 -%}on{%- else -%}off{%- endif -%}",
         "left_out: Text: light: brightness: its command_on_template cannot be translated: \(text)",
         "left_out: Text: light: color: its command_on_template cannot be translated: \(text)",
         "partly: Text: light: power: without a state, as its state_template cannot be translated: "
@@ -361,8 +352,16 @@ struct UpstreamTests {
           value: "40",
           topic: "zwave/Flur/Dimmer/switch_multilevel/endpoint_0/targetValue/set",
           sent: "40",
-          hand: "OFF",
-          shown: "0"
+          hand: "30",
+          shown: "30"
+        ),
+        Drive(
+          key: "flur-dimmer/power",
+          value: "off",
+          topic: "zwave/Flur/Dimmer/switch_multilevel/endpoint_0/targetValue/set",
+          sent: "OFF",
+          hand: "30",
+          shown: "true"
         ),
       ]
     )

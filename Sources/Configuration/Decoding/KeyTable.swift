@@ -93,9 +93,9 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .stateGet: ["topic", "payload"]
     case .scale: ["from", "to", "decimals"]
     case .display: ["unit", "scale"]
-    case .decode: ["on", "off"]
+    case .decode: ["on", "off", "else"]
     case .confirm: ["within", "tolerance", "retries"]
-    case .availability: ["topic", "value", "online", "offline"]
+    case .availability: ["topic", "value", "online", "offline", "else"]
     case .awake: ["topic", "value"]
     case .group: ["name", "members", "topic", "profile", "area", "panel", "device"]
     }

@@ -77,6 +77,11 @@ struct KindReader {
       let reported = typed.nested("decode", .decode)
       rule.reportedOn = reported.flatMap { scalars("on", in: $0) }
       rule.reportedOff = reported.flatMap { scalars("off", in: $0) }
+      switch reported?.choice("else", of: ["on", "off"]) {
+      case "on": rule.reportedOn = .null
+      case "off": rule.reportedOff = .null
+      default: break
+      }
     } else if case .choice(let words) = kind {
       rule.reportedWords = reportedWords(of: words)
     } else if typeName == "color" {
@@ -181,6 +186,12 @@ struct KindReader {
     }
     var reports: [String: [JSONValue]] = [:]
     for pair in pairs {
+      if pair.key == "else", !words.contains("else"), let word = pair.value.text,
+        words.contains(word)
+      {
+        reports[word] = [.null]
+        continue
+      }
       // Without words there is a mistake in them.
       guard words.contains(pair.key) || words.isEmpty else {
         problems.add(
@@ -191,7 +202,7 @@ struct KindReader {
         continue
       }
       let nodes = pair.value.elements ?? [pair.value]
-      let found = nodes.compactMap(\.scalarJSON).filter { $0 != .null }
+      let found = nodes.compactMap { Self.bound($0) ?? $0.scalarJSON }.filter { $0 != .null }
       if found.count < max(nodes.count, 1) {
         problems.add(
           pair.value.position,
@@ -213,16 +224,24 @@ struct KindReader {
     return value
   }
 
-  /// Reads a word, number, true or false, or a list of them.
+  /// Reads a report: a word, number, true or false, a bound such as `{above: 0}`, or a list.
   private func scalars(_ key: String, in section: Section) -> JSONValue? {
-    guard let node = section[key], let elements = node.elements else {
-      return scalar(key, in: section)
-    }
+    guard let node = section[key] else { return nil }
+    if let bound = Self.bound(node) { return bound }
+    guard let elements = node.elements else { return scalar(key, in: section) }
     let found = elements.compactMap(\.scalarJSON).filter { $0 != .null }
     guard !found.isEmpty, found.count == elements.count else {
       return section.reject(node, key, expected: "words, numbers, true or false")
     }
     return .array(found)
+  }
+
+  /// Reads `{above: NUMBER}`, or `{from: NUMBER}`, which includes it.
+  private static func bound(_ node: YAMLNode) -> JSONValue? {
+    guard let pairs = node.pairs, pairs.count == 1, ["above", "from"].contains(pairs[0].key),
+      let number = pairs[0].value.scalarJSON, number.double != nil
+    else { return nil }
+    return .object([JSONValue.Member(pairs[0].key, number)])
   }
 
   private func scale(_ kind: ValueKind) -> Scale? {

@@ -82,8 +82,9 @@ struct AvailabilityReader {
       return nil
     }
     let pointer = section.pointer("value", placeholders)
-    let online = scalar(section, "online", else: "online")
-    let offline = scalar(section, "offline", else: "offline")
+    let other = section.choice("else", of: ["online", "offline"])
+    let online = other == "online" ? .null : scalar(section, "online", else: "online")
+    let offline = other == "offline" ? .null : scalar(section, "offline", else: "offline")
     guard let topic = section.topic("topic", placeholders), let online, let offline else {
       return nil
     }

@@ -20,7 +20,7 @@ enum ClimateEntity {
     for (key, id) in [
       ("temperature", "target_temperature"), ("temperature_high", "target_temperature_high"),
       ("temperature_low", "target_temperature_low"),
-    ] where reader.config["\(key)_command_topic"] != nil {
+    ] where reader.has(key) {
       let isHeater = reader.entity.platform == "water_heater"
       let made = reader.number(
         id,
@@ -54,7 +54,7 @@ enum ClimateEntity {
 
   private static func readModes(_ reader: inout EntityReader) {
     let standard: [JSONValue] = ["auto", "off", "cool", "heat", "dry", "fan_only"]
-    if reader.config["mode_command_topic"] != nil,
+    if reader.has("mode"),
       var mode = reader.choice("mode", "modes", standard: standard)
     {
       let ended = reader.properties.map(\.id).filter { $0.hasPrefix("target_temperature") }
@@ -71,7 +71,7 @@ enum ClimateEntity {
         "swing_horizontal_mode", "swing_horizontal_mode", "swing_horizontal_modes", ["on", "off"]
       ),
     ]
-    for row in others where reader.config["\(row.key)_command_topic"] != nil {
+    for row in others where reader.has(row.key) {
       if let mode = reader.choice(row.id, row.list, standard: row.standard) {
         reader.add(mode, by: TopicKeys(row.key, stateTemplate: "state_template"))
       }

@@ -27,21 +27,35 @@ enum CoverEntity {
       if reader.config["set_position_topic"] != nil { command["ends"] = ["position"] }
       reader.add(command, by: keys)
     }
-    if reader.config["set_position_topic"] != nil {
+    if reader.config["set_position_topic"] != nil || reader.config["position_topic"] != nil {
       keys.command = "set_position_topic"
       keys.commandTemplate = "set_position_template"
       keys.state = "position_topic"
       keys.stateTemplate = "position_template"
       addPosition(&reader, by: keys)
-      // Open or closed is what the position says too.
-      reader.skip(["state_topic", "value_template"])
     }
-    if reader.config["tilt_command_topic"] != nil {
+    addState(&reader)
+    if reader.config["tilt_command_topic"] != nil || reader.config["tilt_status_topic"] != nil {
       keys = TopicKeys("tilt")
       keys.state = "tilt_status_topic"
       keys.stateTemplate = "tilt_status_template"
       add(&reader, "tilt", "tilt_position", closed: "tilt_min", open: "tilt_max", by: keys)
     }
+  }
+
+  /// Adds whether a cover or valve is open, or moves.
+  private static func addState(_ reader: inout EntityReader) {
+    var words = ["open", "opening", "closed", "closing"]
+    if reader.entity.platform == "cover" { words.append("stopped") }
+    let reported = words.map { word in
+      (word: word, wire: reader.payload("state_\(word)", else: .string(word)) ?? .string(word))
+    }
+    var state = ImportedProperty("state", type: "choice")
+    guard let values = ChoiceWords.field(reported) else { return }
+    state["values"] = values
+    var meaning = StateMeaning(state)
+    meaning.words = reported.map { ($0.word, TemplateValue($0.wire).written) }
+    reader.add(reading: state, meaning: meaning)
   }
 
   private static func addPosition(_ reader: inout EntityReader, by keys: TopicKeys) {

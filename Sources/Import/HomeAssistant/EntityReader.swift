@@ -31,6 +31,11 @@ struct EntityReader {
 
   func text(_ key: String) -> String? { config[key]?.string }
 
+  /// Whether it has a topic for the commands or the state of what `key` names.
+  func has(_ key: String) -> Bool {
+    config["\(key)_command_topic"] != nil || config["\(key)_state_topic"] != nil
+  }
+
   /// The number under `key`, which some programs announce as text.
   func number(_ key: String) -> Double? {
     config[key].flatMap { $0.double ?? $0.string.flatMap { NumberText.parse($0) } }
@@ -104,9 +109,14 @@ struct EntityReader {
 
   private var qos: Int64? { number("qos").map { Int64(max(0, min(2, $0))) } }
 
-  /// Adds a property with its topics, unless its command cannot be expressed.
+  /// Adds a property with its topics; one whose commands cannot be expressed is only read.
   mutating func add(_ property: ImportedProperty, by keys: TopicKeys) {
+    // A part of an entity may have a state only.
+    if config[keys.command] == nil, keys.command != "command_topic" {
+      return addReading(property, by: keys)
+    }
     guard let topic = topic(keys.command) else { return }
+    let announced = property
     var property = property
     let meaning = keys.meaning ?? StateMeaning(property)
     var payload = JSONValue.string(PayloadTemplate.placeholder)
@@ -115,7 +125,8 @@ struct EntityReader {
       let source = found == nil ? Template.plain : found?.template
       let command = source.map { CommandTemplate(template: $0, variables: keys.variables) }
       guard let made = command.flatMap({ property.payload(of: $0) }) else {
-        return reportCommand(property.id, keys.commandTemplate ?? "", found?.text ?? "")
+        reportCommand(property.id, keys.commandTemplate ?? "", found?.text ?? "")
+        return addReading(announced, by: keys)
       }
       payload = made
     }
@@ -180,6 +191,17 @@ struct EntityReader {
 
   /// Adds a property that is complete.
   mutating func add(known property: ImportedProperty) { properties.append(property) }
+
+  /// Adds a property without commands, if its state can be expressed.
+  private mutating func addReading(_ property: ImportedProperty, by keys: TopicKeys) {
+    guard config[keys.state] != nil, property["type"] != "action" else { return }
+    let (before, reported) = (used, diagnostics)
+    var property = property
+    for field in ["policy", "excludes", "urgent", "ends"] { property[field] = Optional.none }
+    addState(to: &property, by: keys, keys.meaning ?? StateMeaning(property))
+    guard property["state"] == nil else { return append(property) }
+    (used, diagnostics) = (before, reported)
+  }
 
   private mutating func append(_ property: ImportedProperty) {
     var property = property
@@ -247,13 +269,15 @@ struct EntityReader {
   mutating func add(
     reading property: ImportedProperty,
     _ state: String = "state_topic",
-    template key: String = "value_template"
+    template key: String = "value_template",
+    meaning: StateMeaning? = Optional.none
   ) {
     guard let topic = topic(state) else { return }
     var property = property
     let found = template(key)
     let source = found == nil ? Template.plain : found?.template
-    let path = source.flatMap { property.path(of: ReportTemplate($0), StateMeaning(property)) }
+    let meant = meaning ?? StateMeaning(property)
+    let path = source.flatMap { property.path(of: ReportTemplate($0), meant) }
     guard let path else { return reportCommand(property.id, key, found?.text ?? "") }
     property.setState(on: topic, at: PlaceholderText.pointer(path.map { $0.scalarText ?? "" }))
     append(property)
@@ -268,7 +292,9 @@ struct EntityReader {
 
   /// Extends the last property's confirmation to the time of a movement.
   mutating func allowMovementTime() {
-    guard let last = properties.indices.last, properties[last]["state"] != nil else { return }
+    guard let last = properties.indices.last, properties[last]["state"] != nil,
+      !properties[last].isReadOnly
+    else { return }
     properties[last]["confirm"] = .object(["within": "60s", "tolerance": 2])
   }
 

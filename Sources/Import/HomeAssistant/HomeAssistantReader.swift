@@ -232,8 +232,9 @@ struct HomeAssistantReader {
       func word(_ name: String, else standard: String) -> JSONValue {
         source[name].flatMap { $0.isWord ? $0 : Optional.none } ?? .string(standard)
       }
-      var on = word("payload_available", else: "online")
-      var off = word("payload_not_available", else: "offline")
+      let on = word("payload_available", else: "online")
+      let off = word("payload_not_available", else: "offline")
+      var words: [JSONValue.Member] = [.init("online", on), .init("offline", off)]
       if let template = source["value_template"]?.string {
         let report = (try? Template(template)).map { ReportTemplate($0) }
         if case .presence? = report?.place {
@@ -246,7 +247,7 @@ struct HomeAssistantReader {
           return Optional.none
         }
         guard let report, case .value(let place) = report.place,
-          let words = report.presence(on: on, off: off)
+          let found = report.presence(on: on, off: off)
         else {
           findings.report(
             .partly,
@@ -256,7 +257,7 @@ struct HomeAssistantReader {
           )
           return Optional.none
         }
-        (on, off) = words
+        words = found
         if !place.isEmpty {
           let path = place.map { $0.scalarText ?? "" }
           members.append(.init("value", .string(PlaceholderText.pointer(path))))
@@ -270,7 +271,7 @@ struct HomeAssistantReader {
         )
         return Optional.none
       }
-      members += [.init("online", on), .init("offline", off)]
+      members += words
       return .object(members)
     }
   }

@@ -25,8 +25,9 @@ enum LightEntity {
 
   private static func readPlainLight(_ reader: inout EntityReader) {
     if reader.config["command_topic"] != nil, var power = reader.boolean("power") {
-      turnOnByBrightness(&power, reader)
       var keys = TopicKeys()
+      keys.meaning = StateMeaning(power)
+      turnOnByBrightness(&power, reader)
       keys.commandTemplate = Optional.none
       keys.stateTemplate =
         reader.config["state_value_template"] == nil ? "value_template" : "state_value_template"

@@ -35,6 +35,12 @@ enum SirenEntity {
       )
     else { return }
     addReports(&reader, of: "state", isBare: true)
+    if reader.config[stateTemplate] == nil {
+      let meaning = reader.meaning(of: power, on: "state_on", off: "state_off")
+      reader.changeLast { property in
+        _ = Template.plain.flatMap { property.path(of: ReportTemplate($0), meaning) }
+      }
+    }
     for (name, property) in options(&reader) {
       guard let template,
         template.rendered(["value": words[0], "state": words[0], name: .integer(1)]) != turningOn

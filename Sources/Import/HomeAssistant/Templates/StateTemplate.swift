@@ -53,16 +53,40 @@ extension ImportedProperty {
     ) {
       report.result(of: $0).flatMap { meaning.word($0) }
     }
-    guard table.isComplete else { return false }
+    if table.isComplete, decodes(table, other: nil) { return true }
+    if let other = table.other, decodes(table, other: other) { return true }
+    return !table.bounds.isEmpty && decodes(table, other: table.lowest, bounds: table.bounds)
+  }
+
+  /// Sets `decode` for the known reports, and the word of any other one; returns whether the gateway
+  /// then reads all of them.
+  private mutating func decodes(
+    _ table: WordTable,
+    other: String?,
+    bounds: [WordTable.Report] = []
+  ) -> Bool {
+    let isFlag = self["type"] == "boolean"
+    func name(_ word: String) -> String { isFlag ? (word == "true" ? "on" : "off") : word }
+    var property = self
+    let otherwise = other.map { [JSONValue.Member("else", .string(name($0)))] } ?? []
+    property["decode"] = otherwise.isEmpty ? Optional.none : .object(otherwise)
     var decoded: [JSONValue.Member] = []
-    for (word, _) in meaning.words {
-      let wires = table.known.filter { $0.word == word && !reads($0) }.map(\.wire)
-      guard !wires.isEmpty else { continue }
-      let name = self["type"] == "boolean" ? (word == "true" ? "on" : "off") : word
-      decoded.append(.init(name, wires.count == 1 ? wires[0] : .array(wires)))
+    let words = self.words.map(\.word).filter { word in
+      (table.known + bounds).contains { $0.word == word }
     }
-    if !decoded.isEmpty { self["decode"] = .object(decoded) }
-    return (table.known + table.strays).allSatisfy { reads($0) }
+    guard Set(words + [other].compactMap(\.self)).count > 1 || other == nil else { return false }
+    for word in words where word != other {
+      let reports =
+        bounds.isEmpty ? table.known.filter { $0.word == word && !property.reads($0) } : bounds
+      let wires = reports.filter { $0.word == word }.map(\.wire)
+      if !wires.isEmpty {
+        decoded.append(.init(name(word), wires.count == 1 ? wires[0] : .array(wires)))
+      }
+    }
+    if !(decoded + otherwise).isEmpty { property["decode"] = .object(decoded + otherwise) }
+    guard (table.known + table.strays).allSatisfy({ property.reads($0) }) else { return false }
+    self = property
+    return true
   }
 
   private func reads(_ report: WordTable.Report) -> Bool {
@@ -83,31 +107,26 @@ extension ImportedProperty {
     let table = WordTable(report, own: []) { wire in
       report.result(of: wire).flatMap { $0.isEmpty ? nil : $0 }
     }
-    var words: [(word: String, wires: [JSONValue])] = []
-    for known in table.known {
-      if let place = words.firstIndex(where: { $0.word == known.word }) {
-        words[place].wires.append(known.wire)
-      } else {
-        words.append((known.word, [known.wire]))
-      }
-    }
-    let isOneToOne = words.allSatisfy { $0.wires.count == 1 }
-    let pairs = words.map { ($0.word, isOneToOne ? $0.wires[0] : .string($0.word)) }
+    var words: [String] = []
+    for known in table.known where !words.contains(known.word) { words.append(known.word) }
+    if let other = table.other, !words.contains(other) { words.append(other) }
     // What an unknown report becomes may contain it.
     let isClosed = table.strays.allSatisfy { $0.word.has($0.wire.scalarText ?? "") }
-    guard isClosed, words.count > 1, report.result(of: "zzz") != "zzz",
-      let values = ChoiceWords.field(pairs)
-    else {
-      // A number without a unit.
-      var number = self
-      number["type"] = "number"
-      guard number.readsNumbers(report, StateMeaning(number)) else { return false }
-      self = number
+    var choice = self
+    choice["type"] = "choice"
+    choice["values"] = .array(words.map { .string($0) })
+    if isClosed, words.count > 1, report.result(of: "zzz") != "zzz",
+      ChoiceWords.field(words.map { .string($0) }) != nil,
+      choice.decodes(table.withoutStrays, other: table.other)
+    {
+      self = choice
       return true
     }
-    self["type"] = "choice"
-    self["values"] = values
-    if !isOneToOne { self["decode"] = .object(words.map { .init($0.word, .array($0.wires)) }) }
+    // A number without a unit.
+    var number = self
+    number["type"] = "number"
+    guard number.readsNumbers(report, StateMeaning(number)) else { return false }
+    self = number
     return true
   }
 
@@ -137,8 +156,12 @@ extension ImportedProperty {
       slack += (scale.slope ?? 1).magnitude * scale.resolution
       slack += 0.002 * ((range.last ?? 0) - (range.first ?? 0))
     }
-    let results = probes.compactMap { number(JSONValue(shortest: $0)) }
-    let unit = Double.unit(Double.decimals(of: results)) * (1 + 1e-6)
+    let results = probes.compactMap { probe in
+      report.result(of: JSONValue(shortest: probe)).flatMap { NumberText.parse($0) }
+    }
+    let unit =
+      Double.unit(Double.decimals(of: results))
+      * (meaning.number(1) - meaning.number(0)).magnitude * (1 + 1e-6)
     for probe in probes {
       let shown = scale?.inverse(probe) ?? probe
       // A report beyond the range may be cut off at its end.
@@ -173,7 +196,7 @@ extension ImportedProperty {
     guard let span = span?.tidied, factor.isFinite, offset.isFinite else { return false }
     self["scale"] = .object([
       "from": .array([offset, factor * span + offset].map { JSONValue(shortest: $0.tidied) }),
-      "to": .array([0, JSONValue(shortest: span)]), "decimals": 3,
+      "to": .array([0, JSONValue(shortest: span)]), "decimals": span == 100 ? 3 : 9,
     ])
     return true
   }
@@ -200,8 +223,14 @@ extension ImportedProperty {
       self["decode"]?["on"], self["decode"]?["off"]
     )
     for member in self["values"]?.members ?? [] { property.wire.words[member.name] = member.value }
-    for member in self["decode"]?.members ?? [] where kind != .boolean {
+    for member in self["decode"]?.members ?? [] where kind != .boolean && member.name != "else" {
       property.wire.reportedWords[member.name] = member.value.elements ?? [member.value]
+    }
+    switch self["decode"]?["else"]?.string {
+    case "on"? where kind == .boolean: property.wire.reportedOn = .null
+    case "off"? where kind == .boolean: property.wire.reportedOff = .null
+    case let word?: property.wire.reportedWords[word] = [.null]
+    case nil: break
     }
     property.wire.scale = self["scale"].flatMap { Scale(imported: $0) }
     property.wire.encoding = self["encode"]?.string.flatMap { ColorEncoding(rawValue: $0) } ?? .hex

@@ -15,6 +15,12 @@ struct WordTable {
   private(set) var known: [Report] = []
   /// Other reports that have a word, but not the one for any report.
   private(set) var strays: [Report] = []
+  /// The word of any other report; `nil` if it has none, or if that depends on it.
+  private(set) var other: String?
+  /// The words of numbers from one bound to the next, and that below all bounds; empty if they do
+  /// not depend on bounds.
+  private(set) var bounds: [Report] = []
+  private(set) var lowest: String?
   /// Whether every word of the property that a report can have is that of a known one.
   private(set) var isComplete = true
 
@@ -69,7 +75,9 @@ struct WordTable {
       arguments.flatMap { ["\(text)\($0)1", "1\($0)\(text)"] }
     }
     let near: [Double] = numbers.flatMap { [$0 - 1, $0 + 1] } + [0, 1, 5, 20, 50, 100, -31]
-    for wire in near.map({ JSONValue(shortest: $0) }) + texts.map({ .string($0) }) {
+    for wire in near.map({ JSONValue(shortest: $0) })
+      + texts.map({ .string($0) })
+    {
       // Python's true and 1 are equal.
       let flag: JSONValue = wire == 1 ? true : wire == 0 ? false : wire
       guard let found = word(wire), found != anyText, found != anyNumber,
@@ -79,10 +87,36 @@ struct WordTable {
       else { continue }
       strays.append(Report(wire: wire, word: found))
     }
+    other = numbers.isEmpty ? anyText ?? anyNumber : anyNumber
+    if word(978) != anyNumber || word("yyy") != anyText { other = nil }
+    findBounds(Set(numbers).sorted(), word)
     let words = Set(known.map(\.word))
     isComplete =
       words.count >= min(2, own.first?.count ?? 2)
       && [anyText, anyNumber].allSatisfy { $0.map { words.contains($0) } ?? true }
+  }
+
+  private mutating func findBounds(_ cuts: [Double], _ word: (JSONValue) -> String?) {
+    func found(at number: Double) -> String? { word(JSONValue(shortest: number)) }
+    guard let first = cuts.first, cuts.count < 20 else { return }
+    lowest = found(at: first - 1)
+    var left = lowest
+    var bounds: [Report] = []
+    for (place, cut) in cuts.enumerated() {
+      let next = place + 1 < cuts.count ? cuts[place + 1] : cut + 1000
+      let (at, right) = (found(at: cut), found(at: next - cut > 1 ? cut + 1 : (cut + next) / 2))
+      // The word must be the same up to the next bound.
+      guard found(at: (cut + next) / 2) == right, let right else { return }
+      if at == right, at != left {
+        bounds.append(Report(wire: .object(["from": JSONValue(shortest: cut)]), word: right))
+      } else if at == left, right != left {
+        bounds.append(Report(wire: .object(["above": JSONValue(shortest: cut)]), word: right))
+      } else if at != right {
+        return
+      }
+      left = right
+    }
+    if found(at: first - 500) == lowest { self.bounds = bounds }
   }
 
   private mutating func addOpposites(_ word: (JSONValue) -> String?) {
@@ -99,24 +133,35 @@ struct WordTable {
   }
 }
 
+extension WordTable {
+  var withoutStrays: WordTable {
+    var table = self
+    table.strays = []
+    return table
+  }
+}
+
 extension ReportTemplate {
-  /// What a device reports when it is online, and when not, by the words that the template makes of
-  /// it; `nil` if that is not known.
-  func presence(on: JSONValue, off: JSONValue) -> (on: JSONValue, off: JSONValue)? {
+  /// The fields of an availability whose words are what the template makes of reports; `nil` if that
+  /// is not known.
+  func presence(on: JSONValue, off: JSONValue) -> [JSONValue.Member]? {
+    if isPlain { return [.init("online", on), .init("offline", off)] }
     var property = ImportedProperty("presence", type: "boolean")
     (property["on"], property["off"]) = (on, off)
     let meaning = StateMeaning(property)
     let table = WordTable(self, own: [meaning.words]) {
       result(of: $0).flatMap { meaning.word($0) }
     }
-    guard table.isComplete, table.strays.isEmpty else { return nil }
-    if isPlain { return (on, off) }
-    let wires = ["true", "false"].map { word in
-      table.known.filter { $0.word == word }.map(\.wire)
+    guard table.strays.isEmpty else { return nil }
+    var fields: [JSONValue.Member] = []
+    for (word, name) in [("true", "online"), ("false", "offline")] {
+      let wires = table.known.filter { $0.word == word }.map(\.wire)
+      if !table.isComplete, table.other == word {
+        fields.append(.init("else", .string(name)))
+      } else if !wires.isEmpty {
+        fields.append(.init(name, wires.count == 1 ? wires[0] : .array(wires)))
+      }
     }
-    func alternatives(_ wires: [JSONValue]) -> JSONValue {
-      wires.count == 1 ? wires[0] : .array(wires)
-    }
-    return wires.contains([]) ? nil : (alternatives(wires[0]), alternatives(wires[1]))
+    return fields.count == 2 ? fields : nil
   }
 }
