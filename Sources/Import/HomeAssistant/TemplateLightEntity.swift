@@ -109,7 +109,9 @@ struct TemplateLightEntity {
     let texts = keys.compactMap { reader.template($0)?.text }
     if !texts.isEmpty {
       path = color.path(ofColor: try? Template(texts.joined(separator: ",")), .commaRGB)
-      if path == nil { reader.reportState("color", keys[0], reader.text(keys[0]) ?? "") }
+      for key in keys where path == nil {
+        if let text = reader.text(key) { reader.reportState("color", key, text) }
+      }
     }
     reader.add(color, payload: found.payload, at: path)
   }

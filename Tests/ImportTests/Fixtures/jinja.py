@@ -218,11 +218,13 @@ def answer(request):
     except jinja2.TemplateError:
         return {"samples": [], "unknown": []}
     own = request["words"]
-    samples = [(value, True) for value in compared + indices]
-    samples += [(value, False) for value in own + NUMBERS + ["on", "off", "unheard of"]]
+    samples = [(value, True) for value in compared] + [(value, False) for value in indices]
+    # A level is a whole number.
+    numbers = [value for value in NUMBERS if not own or isinstance(value, int)]
+    samples += [(value, False) for value in own + numbers + ["on", "off", "unheard of"]]
     if not any(isinstance(value, (int, float)) for value in compared):
         samples += [(True, False), (False, False)]  # which equal 1 and 0
-    samples += [(str(value), False) for value in NUMBERS]
+    samples += [(str(value), False) for value in numbers]
     if request["color"]:
         samples = [(value, False) for value in COLORS]
     payloads = []
