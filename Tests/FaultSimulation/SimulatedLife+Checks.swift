@@ -167,7 +167,7 @@ extension SimulatedLife {
     isFaultFree = true
     disk.heal()
     for device in world.devices.indices {
-      world.devices[device].hasStoppedReading = false
+      world.devices[device].isDeaf = false
       power(device, isOn: true)
       for source in world.availability[device].indices {
         agenda.plan(.availability(device: device, source: source, isOnline: true), at: now)

@@ -261,8 +261,8 @@ extension SimulatedLife {
     let device = random.below(world.devices.count)
     guard registry.devices[device].group == nil else { return }
     if random.chance(40) {
-      world.devices[device].hasStoppedReading.toggle()
-      if isTraced { log("device \(device) deaf: \(world.devices[device].hasStoppedReading)") }
+      world.devices[device].isDeaf.toggle()
+      if isTraced { log("device \(device) deaf: \(world.devices[device].isDeaf)") }
     } else {
       power(device, isOn: !world.devices[device].isPowered)
     }

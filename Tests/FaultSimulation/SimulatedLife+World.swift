@@ -299,7 +299,7 @@ extension SimulatedLife {
   private func apply(_ value: Value, _ key: KeyIndex, _ device: Int) {
     let place = Int(key.rawValue)
     let property = registry[key].property
-    guard isFaultFree || (!world.devices[device].hasStoppedReading && !random.chance(probabilities.drop))
+    guard isFaultFree || (!world.devices[device].isDeaf && !random.chance(probabilities.drop))
     else {
       return
     }

@@ -12,7 +12,7 @@ struct World {
   struct SimulatedDevice {
     var isPowered = true
     /// Whether it ignores messages.
-    var hasStoppedReading = false
+    var isDeaf = false
     /// The messages that the broker queues for it while it is offline, and the last delivered one.
     var backlog: [Agenda.Message] = []
     var recent: [Agenda.Message] = []

@@ -1,8 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Configuration
 internal import Devices
 internal import JSON
+internal import Values
 
 /// An announced device, in the terms of a device file.
 struct ImportedDevice: Hashable, Sendable {
@@ -82,4 +84,163 @@ enum BridgeTopic {
       level == "bridge" && (next == "request" || next == "config")
     }
   }
+}
+
+/// A convention by which devices are announced.
+package enum ImportSource: String, CaseIterable, Hashable, Sendable {
+  case zigbee2mqtt
+  case homeassistant
+  case homie
+  case tasmota
+  case shelly
+
+  /// The display name.
+  package var title: String {
+    switch self {
+    case .zigbee2mqtt: "Zigbee2MQTT"
+    case .homeassistant: "Home Assistant discovery"
+    case .homie: "Homie 5"
+    case .tasmota: "Tasmota"
+    case .shelly: "Shelly"
+    }
+  }
+
+  /// The name of the device file.
+  package var fileName: String { "imported-\(rawValue).yaml" }
+
+  /// The name of the record of the last import, which shows the next one what the user has edited.
+  package var recordName: String { ".imported-\(rawValue).json" }
+}
+
+/// Who made a device, and the identifiers under which it is announced to Home Assistant.
+struct ImportedDetails: Hashable, Sendable {
+  private(set) var manufacturer: String?
+  private(set) var model: String?
+  private(set) var url: String?
+  private(set) var identifiers: [String]
+
+  /// The maximum number of identifiers, and of bytes of each.
+  private static let mostIdentifiers = 20
+  private static let longestIdentifier = 200
+
+  init(
+    manufacturer: JSONValue? = nil,
+    model: JSONValue? = nil,
+    url: JSONValue? = nil,
+    identifiers: [String] = []
+  ) {
+    self.manufacturer = Self.text(manufacturer)
+    self.model = Self.text(model)
+    self.url = url?.string.flatMap { WebAddress.isValid($0) && $0.utf8.count <= 1000 ? $0 : nil }
+    var known: Set<String> = []
+    self.identifiers = identifiers.filter { identifier in
+      (1...Self.longestIdentifier).contains(identifier.utf8.count)
+        && PlainText.clean(identifier, limit: Self.longestIdentifier) == identifier
+        && known.count < Self.mostIdentifiers && known.insert(identifier).inserted
+    }
+  }
+
+  /// The details in the `device` of an announcement to Home Assistant, its names in full.
+  init(announced device: JSONValue) {
+    let listed = device["identifiers"].map { $0.elements ?? [$0] } ?? []
+    self.init(
+      manufacturer: device["manufacturer"],
+      model: device["model"],
+      url: device["configuration_url"],
+      identifiers: listed.compactMap(\.scalarText)
+    )
+  }
+
+  private static func text(_ value: JSONValue?) -> String? {
+    guard let text = value?.scalarText.map({ PlainText.clean($0) }), !text.isEmpty else {
+      return nil
+    }
+    return text
+  }
+
+  /// These details, with those of `other` where they lack one.
+  func filled(from other: ImportedDetails?) -> ImportedDetails {
+    var filled = self
+    filled.manufacturer = manufacturer ?? other?.manufacturer
+    filled.model = model ?? other?.model
+    filled.url = url ?? other?.url
+    filled.identifiers += other?.identifiers.filter { !identifiers.contains($0) } ?? []
+    return filled
+  }
+
+  /// The entries of `device:`.
+  var members: [JSONValue.Member] {
+    var members: [JSONValue.Member] = []
+    for (name, text) in [("manufacturer", manufacturer), ("model", model), ("url", url)] {
+      if let text { members.append(.init(name, .string(text))) }
+    }
+    if !identifiers.isEmpty {
+      members.append(.init("identifiers", .array(identifiers.map { .string($0) })))
+    }
+    return members
+  }
+}
+
+/// The devices that the files define before an import, and which import wrote them.
+struct DefinedDevices {
+  /// The files that earlier imports wrote, without those that are empty.
+  private(set) var outlines: [ImportSource: YAMLOutline] = [:]
+  /// The identifiers in these files.
+  private var imported: [ImportSource: Set<String>] = [:]
+  private let all: Set<String>
+  /// The identifiers of the devices that are set by a topic.
+  private var commands: [String: [String]] = [:]
+  /// The identifiers of the devices that report on a topic.
+  private var reports: [String: [String]] = [:]
+
+  /// `devices` are those of all files, and `present` has the files of earlier imports in `folder`.
+  ///
+  /// - Throws: ``ConfigurationFailure`` for YAML errors in one of these files.
+  init(
+    _ devices: Registry,
+    present: [ImportSource: ImportPlan.ExistingFile],
+    folder: String
+  ) throws(ConfigurationFailure) {
+    all = Set(devices.devices.map(\.id))
+    for property in devices.properties where !property.isRetired {
+      let id = devices.id(ofDevice: property.device)
+      if !property.commandTopic.isEmpty { commands[property.commandTopic, default: []].append(id) }
+      for state in property.states { reports[state.topic, default: []].append(id) }
+    }
+    for source in ImportSource.allCases {
+      guard let bytes = present[source]?.file else { continue }
+      let path = ImportPlan.path(source.fileName, in: folder)
+      guard let outline = try YAMLOutline.read(bytes, file: path) else { continue }
+      outlines[source] = outline
+      let entries = (outline.entries ?? []) + (outline["groups"]?.entries ?? [])
+      imported[source] = Set(entries.map(\.key))
+    }
+  }
+
+  /// The identifiers in all files but that of `source`.
+  func identifiers(beside source: ImportSource) -> Set<String> {
+    let others = imported.filter { $0.key != source }.values.reduce(into: Set()) {
+      $0.formUnion($1)
+    }
+    return all.subtracting(imported[source] ?? []).union(others)
+  }
+
+  /// The device of another file that has the topics of an announced one; `nil` if there is none.
+  ///
+  /// A device that is not `isNew` is in the file of `source` already. There it stays, unless the
+  /// other file is one that people write.
+  func owner(of device: ImportedDevice, isNew: Bool, from source: ImportSource) -> String? {
+    let own = imported[source] ?? []
+    let strangers = isNew ? own : imported.values.reduce(into: own) { $0.formUnion($1) }
+    func first(of topics: [String], in owners: [String: [String]]) -> String? {
+      topics.lazy.compactMap { owners[$0]?.last { !strangers.contains($0) } }.first
+    }
+    let topics = device.commandTopics
+    if let owner = first(of: topics, in: commands) { return owner }
+    // A device that cannot be set is known by its reports.
+    return topics.isEmpty ? first(of: device.stateTopics, in: reports) : nil
+  }
+
+  /// Whether a device is set by this topic, or reports on it.
+  func has(topic: String) -> Bool { commands[topic] != nil || reports[topic] != nil }
 }

@@ -1,7 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import Devices
 import Glibc
+internal import JSON
+import Values
 
 /// The folder that `settle init` writes: settings, device files, and a password.
 package struct SetupFolder: Hashable, Sendable {
@@ -108,5 +111,138 @@ package struct SetupFolder: Hashable, Sendable {
       let reason = unsafe String(cString: strerror(errno)).lowercased()
       throw FileError(path, "owner and mode cannot be set: \(reason)")
     }
+  }
+}
+
+/// What to do after `settle init`.
+package struct NextSteps: Hashable, Sendable {
+  /// The command that starts the gateway.
+  package let start: String
+  /// The command that adds devices once they announce themselves.
+  package let addDevices: String
+  /// A command that changes a value of a device; `nil` without a device that has a known one.
+  package let change: String?
+  /// Where a first device belongs; `nil` if there are devices.
+  package let firstDevice: String?
+
+  /// Whether only a group may use the control socket, because a service has it.
+  package let needsGroup: Bool
+
+  package init(_ folder: SetupFolder, registry: Registry) {
+    needsGroup = folder.isSystem && Self.hasService
+    start = Self.start(folder)
+    addDevices = CommandAdvice.settle("import", settings: folder.settings)
+    let entries = registry.properties
+    change =
+      entries.lazy.compactMap { Self.change($0, named: "brightness") }.first
+      ?? entries.lazy.compactMap { Self.change($0, named: "power") }.first
+      ?? entries.lazy.compactMap { Self.change($0, named: nil) }.first
+    firstDevice = entries.isEmpty ? "\(folder.devices)/lamp.yaml" : nil
+  }
+
+  /// A device to write by hand, with the lamp that most people have.
+  package static let example = """
+    lamp:
+      name: Lamp
+      profile: zigbee2mqtt/light     # "settle profiles" lists all
+      topic: zigbee2mqtt/lamp        # the device's own topic
+    """
+
+  private static func start(_ folder: SetupFolder) -> String {
+    folder.isSystem && hasService
+      ? "systemctl enable --now settled" : CommandAdvice.settle("run", settings: folder.settings)
+  }
+
+  /// Whether the unit is installed.
+  private static var hasService: Bool {
+    ["/lib", "/usr/lib", "/etc"].contains {
+      unsafe access("\($0)/systemd/system/settled.service", F_OK) == 0
+    }
+  }
+
+  /// A command that changes a property that a person can see.
+  private static func change(_ entry: Registry.Entry, named name: String?) -> String? {
+    guard name == nil || entry.property.id == name else { return nil }
+    switch entry.property.kind {
+    case .boolean: return "settle toggle \(entry.key) --wait"
+    case .integer(let rule), .number(let rule):
+      guard let range = rule.range, range.lowerBound > -1e9, range.upperBound < 1e9 else {
+        return nil
+      }
+      let middle = (range.lowerBound + (range.upperBound - range.lowerBound) / 2).rounded(.down)
+      return range.contains(middle) ? "settle set \(entry.key) \(Int(middle)) --wait" : nil
+    case .choice, .text, .color, .action: return nil
+    }
+  }
+}
+
+/// The settings that `settle init` writes.
+package struct SetupSettings: Hashable, Sendable {
+  package var url: String
+  package var username: String?
+  /// Whether there is a file with the password beside the settings.
+  package var hasPassword = false
+  package var usesMQTT5 = true
+  /// PEM files for TLS, as absolute paths.
+  package var ca: String?
+  package var certificate: String?
+  package var key: String?
+  /// Whether Zigbee devices share a lane.
+  package var hasZigbee = false
+  /// The journal's file, from the folder of the settings; `nil` for none.
+  package var journal: String?
+  /// Where editors find the schema of settings; `nil` for nowhere.
+  package var schema: String?
+
+  package init(url: String) { self.url = url }
+
+  /// The file's content.
+  package var text: String {
+    let head = schema.map { "# yaml-language-server: $schema=\($0)\n#\n" } ?? ""
+    return head + """
+      # Settings of the gateway, written by "settle init". "settle check --config FILE" checks them.
+
+      mqtt:
+      \(broker)
+      devices: devices        # the folder beside this file; its *.yaml describe the devices
+      \(lanes)\(journalLine)
+      # The panel for a browser on this machine, and the HTTP API:
+      # http: {listen: [127.0.0.1:8484]}
+
+      """
+  }
+
+  private var broker: String {
+    // A word of YAML may contain colons that no blank follows.
+    let isPlain = url.utf8.allSatisfy { byte in
+      byte > 0x2C && byte < 0x7B && !"\\^`<>?;=".utf8.contains(byte)
+    }
+    var lines = isPlain ? "  url: \(url)\n" : YAMLText.entry("url", .string(url), indent: 2)
+    if let username { lines += YAMLText.entry("username", .string(username), indent: 2) }
+    if hasPassword {
+      lines += YAMLText.entry("password_file", .string(SetupFolder.passwordName), indent: 2)
+    }
+    for (name, path) in [("ca", ca), ("cert", certificate), ("key", key)] {
+      if let path { lines += YAMLText.entry(name, .string(path), indent: 2) }
+    }
+    if !usesMQTT5 { lines += "  protocol: 3.1.1\n" }
+    return lines
+  }
+
+  private var lanes: String {
+    guard hasZigbee else { return "" }
+    return """
+
+      # A Zigbee mesh carries few messages at a time, so its devices share a window, which adapts.
+      lanes:
+        zigbee: {window: auto}
+
+      """
+  }
+
+  private var journalLine: String {
+    guard let journal else { return "" }
+    let line = YAMLText.entry("journal", .object([.init("path", .string(journal))]), indent: 0)
+    return "\n# What was accepted survives a crash.\n" + line
   }
 }
