@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import CUV
 import Glibc
 
 /// A private mosquitto process on a loopback port of its own, for tests and the demo.
