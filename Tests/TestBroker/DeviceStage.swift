@@ -10,7 +10,7 @@ package final class DeviceStage {
   private struct Actor {
     var device: any SimulatedDevice
     var isUp = false
-    var hasStoppedReading = false
+    var isDeaf = false
   }
 
   private let witness: RecordingSubscriber
@@ -40,7 +40,7 @@ package final class DeviceStage {
   }
 
   /// The device goes on, and takes no command any more.
-  package func deafen(_ name: String) { actors[name]?.hasStoppedReading = true }
+  package func deafen(_ name: String) { actors[name]?.isDeaf = true }
 
   /// Lets the devices live until what was heard satisfies `condition`; `false` if it does not in
   /// time.
@@ -80,7 +80,7 @@ package final class DeviceStage {
   }
 
   private func hand(_ message: RecordingSubscriber.Message, to name: String) {
-    guard let actor = actors[name], actor.isUp, !actor.hasStoppedReading,
+    guard let actor = actors[name], actor.isUp, !actor.isDeaf,
       actor.device.listens(to: message.topic)
     else { return }
     let messages = actors[name]?.device.receive(
