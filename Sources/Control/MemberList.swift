@@ -163,14 +163,6 @@ extension JSONValue {
     }
   }
 
-  var boolean: Bool? { if case .boolean(let value) = self { value } else { nil } }
-
-  /// The elements of an array.
-  var elements: [JSONValue]? { if case .array(let elements) = self { elements } else { nil } }
-
-  /// The members of an object.
-  var members: [Member]? { if case .object(let members) = self { members } else { nil } }
-
   /// The texts of an array.
   var texts: [String]? { elements?.compactMap(\.string) }
 

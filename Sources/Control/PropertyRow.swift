@@ -123,15 +123,15 @@ extension PropertyRow {
     name = json["name"]?.string
     isReadOnly = json["read_only"] == true
     confirmWithin = Self.duration(json["confirm_ms"])
-    urgent = Self.elements(json["urgent"])
-    ends = Self.elements(json["ends"]).compactMap(\.string)
+    urgent = json["urgent"]?.elements ?? []
+    ends = json["ends"]?.texts ?? []
     isHeard = json["heard"] != false
     unreadable = json["unreadable"].flatMap(UnreadableRow.init)
     details = PropertyDetails(json)
   }
 
   private static func kind(_ json: JSONValue) -> ValueKind? {
-    let words = elements(json["values"]).compactMap(\.string)
+    let words = json["values"]?.texts ?? []
     return switch json["type"]?.string {
     case "number": .number(rule(json))
     case "integer": .integer(rule(json))
@@ -145,7 +145,7 @@ extension PropertyRow {
   }
 
   private static func rule(_ json: JSONValue) -> NumberRule {
-    let ends = elements(json["range"]).compactMap(\.double)
+    let ends = (json["range"]?.elements ?? []).compactMap(\.double)
     let isRange = ends.count == 2 && ends[0] <= ends[1]
     var rule = NumberRule(
       range: isRange ? ends[0]...ends[1] : nil,
@@ -169,10 +169,6 @@ extension PropertyRow {
   private static func duration(_ json: JSONValue?) -> Duration? {
     guard let milliseconds = json?.double, (0...1e12).contains(milliseconds) else { return nil }
     return .nanoseconds(Int64((milliseconds * 1e6).rounded()))
-  }
-
-  private static func elements(_ json: JSONValue?) -> [JSONValue] {
-    if case .array(let elements) = json { elements } else { [] }
   }
 }
 

@@ -48,6 +48,18 @@ package enum JSONValue: Hashable, Sendable {
     if case .string(let text) = self { text } else { nil }
   }
 
+  package var boolean: Bool? { if case .boolean(let value) = self { value } else { nil } }
+
+  /// The elements of an array.
+  package var elements: [JSONValue]? {
+    if case .array(let elements) = self { elements } else { nil }
+  }
+
+  /// The members of an object.
+  package var members: [Member]? {
+    if case .object(let members) = self { members } else { nil }
+  }
+
   /// The value of an object's first member called `name`; linear in the number of members.
   package subscript(name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }

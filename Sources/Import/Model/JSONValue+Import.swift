@@ -6,16 +6,6 @@ internal import JSON
 import Values
 
 extension JSONValue {
-  /// The elements of an array.
-  var elements: [JSONValue]? {
-    if case .array(let elements) = self { elements } else { nil }
-  }
-
-  /// The members of an object.
-  var members: [Member]? {
-    if case .object(let members) = self { members } else { nil }
-  }
-
   /// The elements of the member `name`, if that is an array.
   func elements(_ name: String) -> [JSONValue]? { self[name]?.elements }
 

@@ -79,7 +79,7 @@ struct NumberRange {
 /// Why something cannot be imported.
 struct Rejection: Error, Hashable, Sendable {
   let reason: String
-  /// Whether whoever announced it made a mistake; else it says that nothing can be set.
+  /// Whether the announcement has a mistake; else it says that nothing can be set.
   let isMistake: Bool
 
   init(_ reason: String, isMistake: Bool = true) {

@@ -134,7 +134,7 @@ struct FileMerge {
 
   /// Merges entries of a mapping.
   ///
-  /// - Returns: Whether nothing would be left of it, so that the mapping itself is to be removed.
+  /// - Returns: Whether nothing would be left of it, so that the mapping itself goes.
   @discardableResult
   private mutating func merge(
     _ new: [JSONValue.Member],
