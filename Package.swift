@@ -4,20 +4,41 @@
 
 import PackageDescription
 
-// MARK: Kinds of targets
-
 /// What a list of modules means, in words.
-func dependencies(_ names: String) -> [Target.Dependency] {
+func dependencies(_ names: some StringProtocol) -> [Target.Dependency] {
   names.split { $0 == " " || $0 == "\n" }.map { .byName(name: String($0)) }
 }
 
-/// A module in the folder of its name.
-func module(_ name: String, _ names: String = "", files: [String] = []) -> Target {
-  .target(
-    name: name,
-    dependencies: dependencies(names),
-    resources: files.map { .embedInCode($0) }
-  )
+/// The rows of a table with a line for each target: its name, and the modules that it uses.
+func rows(_ table: String) -> [(name: String, dependencies: [Target.Dependency])] {
+  table.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { line in
+    (String(line.prefix { $0 != ":" }), dependencies(line.drop { $0 != ":" }.dropFirst()))
+  }
+}
+
+/// Modules, each in the folder of its name, with files that their binary carries.
+func modules(_ table: String, files: [String: [String]] = [:]) -> [Target] {
+  rows(table).map { name, dependencies in
+    let files = files[name, default: []].map { Resource.embedInCode($0) }
+    return .target(name: name, dependencies: dependencies, resources: files)
+  }
+}
+
+/// Modules and programs that only tests use.
+func supports(_ table: String, programs: Set<String>) -> [Target] {
+  rows(table).map { name, dependencies in
+    programs.contains(name)
+      ? .executableTarget(name: name, dependencies: dependencies, path: "Tests/\(name)")
+      : .target(name: name, dependencies: dependencies, path: "Tests/\(name)")
+  }
+}
+
+/// Tests, which find the files of `Fixtures` by their own path.
+func tests(_ table: String, withFixtures: Set<String>) -> [Target] {
+  rows(table).map { name, dependencies in
+    let files = withFixtures.contains(name) ? ["Fixtures"] : []
+    return .testTarget(name: name, dependencies: dependencies, exclude: files)
+  }
 }
 
 /// The module map of a C library, for `pkg-config` and for Debian.
@@ -30,20 +51,6 @@ func program(_ name: String, in folder: String, _ names: String) -> Target {
   .executableTarget(name: name, dependencies: dependencies(names), path: folder)
 }
 
-/// A module that only tests use.
-func support(_ name: String, _ names: String = "") -> Target {
-  .target(name: name, dependencies: dependencies(names), path: "Tests/\(name)")
-}
-
-/// Tests, which find the files of `Fixtures` by their own path.
-func tests(_ name: String, hasFixtures: Bool = false, _ names: String) -> Target {
-  .testTarget(
-    name: name,
-    dependencies: dependencies(names),
-    exclude: hasFixtures ? ["Fixtures"] : []
-  )
-}
-
 /// Arguments of the linker for a program that is shipped.
 ///
 /// It is lld, because gold warns about a dlopen in the Swift runtime that is never reached.
@@ -53,98 +60,72 @@ func shipped(_ first: [String], _ linker: [String]) -> [LinkerSetting] {
   return [.unsafeFlags(flags, .when(platforms: [.linux], configuration: .release))]
 }
 
-// MARK: Layers, from the bottom
+/// The commit that is built, from `make build`; other builds do not know it.
+let commit = Context.environment["SETTLE_COMMIT"] ?? ""
 
-/// The last-out queue: no dependency, no C library, no unsafe flag, so that others can use it.
-let queue: [Target] = [
-  module("LastOut"),
-  module("LastOutTesting", "LastOut"),
-]
-
-/// What is decided, without clock, lock or I/O.
-let decisions: [Target] = [
-  library("CJansson", "jansson", "libjansson-dev"),
-  module("JSON", "CJansson"),
-  .target(name: "Values", dependencies: ["JSON"], linkerSettings: [.linkedLibrary("m")]),
-  module("Devices", "JSON LastOut Values"),
-  module("Commands", "Devices JSON LastOut Values"),
-  module("Routing", "Devices JSON LastOut"),
-  module("Durability", "LastOut"),
-  module("GatewayCore", "Commands Devices Durability JSON LastOut Routing Values"),
-  // Who drives which devices, and what survives its end, where several gateways work as one.
-  module("Cluster", "Durability LastOut"),
-]
-
-/// Shared ground: command lines, the event loop, the log, what Glibc's module lacks.
-let ground: [Target] = [
-  library("CUV", "libuv", "libuv1-dev"),
-  .systemLibrary(name: "CLinux"),
-  module("Arguments", "Values"),
-  module("Operations", "CUV LastOut"),
-]
-
-/// The ways in and out.
-let surfaces: [Target] = [
-  library("CMosquitto", "libmosquitto", "libmosquitto-dev"),
-  library("COpenSSL", "openssl", "libssl-dev"),
+let libraries: [Target] = [
   library("CFYAML", "libfyaml", "libfyaml-dev"),
-  library("CSQLite", "sqlite3", "libsqlite3-dev"),
+  library("CJansson", "jansson", "libjansson-dev"),
   library("CMicroHTTPD", "libmicrohttpd", "libmicrohttpd-dev"),
+  library("CMosquitto", "libmosquitto", "libmosquitto-dev"),
+  // SwiftPM warns about the feature macros of its pkgConfig; its module map names the libraries.
+  library("CNcurses", nil, "libncurses-dev"),
+  library("COpenSSL", "openssl", "libssl-dev"),
+  library("CSQLite", "sqlite3", "libsqlite3-dev"),
+  library("CUV", "libuv", "libuv1-dev"),
   library("CZLib", "zlib", "zlib1g-dev"),
-  // The commit that is built, from `make build`; other builds do not know it.
-  .target(
-    name: "CBuild",
-    cSettings: [
-      .define("SETTLE_COMMIT", to: "\"\(Context.environment["SETTLE_COMMIT"] ?? "")\"")
-    ]
-  ),
-  module("Control", "CBuild CLinux JSON Values"),
-  module("MQTT", "CMosquitto COpenSSL Devices LastOut Operations Values"),
-  module(
-    "Configuration",
-    "CFYAML Devices JSON LastOut Operations Routing Values",
-    files: ["Resources", "Schemas"]
-  ),
-  // What survives a crash.
-  module("Journal", "CLinux CSQLite Durability LastOut Operations"),
-  // The cluster's engine: NATS JetStream, by libnats, which is loaded when it is needed.
+  // What Glibc's module lacks.
+  .systemLibrary(name: "CLinux"),
+  // libnats, which is loaded when it is needed.
   .target(name: "CNATS"),
-  module("Engine", "CNATS Cluster Durability JSON LastOut Operations"),
-  module(
-    "HTTP",
-    "CMicroHTTPD CZLib Devices JSON LastOut Operations Values",
-    files: ["Resources"]
-  ),
-  // What other programs are told about devices.
-  module("HomeAssistant", "Configuration Devices JSON LastOut Values"),
-  // The page that people touch: HTML, styles and scripts inside the binary.
-  module("Panel", files: ["Resources"]),
+  .target(name: "CBuild", cSettings: [.define("SETTLE_COMMIT", to: "\"\(commit)\"")]),
 ]
 
-/// The gateway, what is around it, and the two programs.
+/// The layers, from the bottom.
+let layers =
+  [.target(name: "Values", dependencies: ["JSON"], linkerSettings: [.linkedLibrary("m")])]
+  + modules(
+    """
+    # The last-out queue: no dependency, no C library, no unsafe flag, so that others can use it.
+    LastOut:
+    LastOutTesting: LastOut
+    # What is decided, without clock, lock or I/O. Where several gateways work as one, Cluster decides
+    # who drives which devices, and what survives its end.
+    JSON: CJansson
+    Devices: JSON LastOut Values
+    Commands: Devices JSON LastOut Values
+    Routing: Devices JSON LastOut
+    Durability: LastOut
+    GatewayCore: Commands Devices Durability JSON LastOut Routing Values
+    Cluster: Durability LastOut
+    # Shared ground: command lines, the event loop, the log.
+    Arguments: Values
+    Operations: CUV LastOut
+    # The ways in and out. Journal is what survives a crash, Engine the cluster's NATS JetStream,
+    # HomeAssistant what other programs are told about devices, Panel the page that people touch.
+    Configuration: CFYAML Devices JSON LastOut Operations Routing Values
+    Control: CBuild CLinux JSON Values
+    MQTT: CMosquitto COpenSSL Devices LastOut Operations Values
+    Journal: CLinux CSQLite Durability LastOut Operations
+    Engine: CNATS Cluster Durability JSON LastOut Operations
+    HTTP: CMicroHTTPD CZLib Devices JSON LastOut Operations Values
+    HomeAssistant: Configuration Devices JSON LastOut Values
+    Panel:
+    # The gateway, and what is around it. Import makes the files of a new installation and device
+    # files from announcements; Screen is the full-screen stepper, which only the program draws.
+    Gateway: Cluster Commands Configuration Control Devices Durability Engine GatewayCore HTTP \
+      HomeAssistant JSON Journal LastOut MQTT Operations Panel Routing Values
+    Simulation: Commands Configuration Control Devices Gateway GatewayCore JSON LastOut MQTT \
+      Operations Values
+    Import: Configuration Devices JSON LastOut MQTT Operations Routing Values
+    Screen: Control Devices JSON LastOut Values
+    """,
+    files: [
+      "Configuration": ["Resources", "Schemas"], "HTTP": ["Resources"], "Panel": ["Resources"],
+    ]
+  )
+
 let programs: [Target] = [
-  module(
-    "Gateway",
-    """
-    Cluster Commands Configuration Control Devices Durability Engine GatewayCore HTTP HomeAssistant
-    JSON Journal LastOut MQTT Operations Panel Routing Values
-    """
-  ),
-  module(
-    "Simulation",
-    """
-    Commands Configuration Control Devices Gateway GatewayCore JSON LastOut MQTT Operations Values
-    """
-  ),
-  // A broker that is tested, the files of a new installation, and device files from announcements.
-  module(
-    "Import",
-    "Configuration Devices JSON LastOut MQTT Operations Routing Values"
-  ),
-  // The full-screen stepper as values; only the program draws. ncurses has no pkgConfig here, about
-  // whose feature macros SwiftPM warns; the module map names the libraries.
-  module("Screen", "Control Devices JSON LastOut Values"),
-  library("CNcurses", nil, "libncurses-dev"),
   .executableTarget(
     name: "settle",
     dependencies: dependencies("Arguments Control JSON Values"),
@@ -168,115 +149,70 @@ let programs: [Target] = [
   ),
 ]
 
-/// Lives among faults, and lanes in radio meshes, on virtual time.
-let simulations: [Target] = [
-  support(
-    "FaultSimulation",
-    "Commands Devices Durability GatewayCore JSON LastOut LastOutTesting Routing Values"
-  ),
-  support(
-    "ClusterSimulation",
-    "Cluster Commands Devices Durability GatewayCore JSON LastOut LastOutTesting Values"
-  ),
-  program("soak", in: "Tests/soak", "ClusterSimulation FaultSimulation"),
-  support("MeshSimulation", "Commands Devices JSON LastOut LastOutTesting Values"),
-  program("lanes", in: "Tests/lanes", "Devices MeshSimulation"),
-]
+/// What only tests use: lives among faults, lanes in radio meshes on virtual time, workers.
+let stages = supports(
+  """
+  FaultSimulation: Commands Devices Durability GatewayCore JSON LastOut LastOutTesting Routing \
+    Values
+  ClusterSimulation: Cluster Commands Devices Durability GatewayCore JSON LastOut \
+    LastOutTesting Values
+  MeshSimulation: Commands Devices JSON LastOut LastOutTesting Values
+  # Everything that reads bytes from outside, for the fuzzer and for tests.
+  FuzzTargets: Cluster Configuration Control Devices Durability Engine Gateway GatewayCore HTTP \
+    Import Journal LastOut MQTT Operations
+  JournalDriver: Durability Journal LastOut
+  JournalWorker: Durability Journal JournalDriver LastOut Operations WriteRecorder
+  WriteRecorder:
+  FaultySync: CSQLite
+  TestBroker: CMosquitto LastOut Operations Simulation
+  soak: ClusterSimulation FaultSimulation
+  lanes: Devices MeshSimulation
+  # Eight threads at everything the library has, for sanitizers: see .ci/stress.
+  lastout-stress: LastOut LastOutTesting
+  """,
+  programs: ["JournalWorker", "lanes", "lastout-stress", "soak"]
+)
 
-let testing: [Target] = [
-  .testTarget(
-    name: "LastOutTests",
-    dependencies: ["LastOut", "LastOutTesting"],
-    resources: [.copy("Fixtures")]
-  ),
-  // Eight threads at everything the library has, for sanitizers: see .ci/stress.
-  program("lastout-stress", in: "Tests/LastOutStress", "LastOut LastOutTesting"),
-  tests("DevicesTests", "Devices JSON LastOut Values"),
-  tests(
-    "ConfigurationTests",
-    hasFixtures: true,
-    "Configuration Devices JSON LastOut Routing Values"
-  ),
-  tests("CommandsTests", "Commands Devices JSON LastOut LastOutTesting Values"),
-  tests("ControlTests", "Control Devices JSON Operations Values"),
-  tests("ScreenTests", "Control Devices JSON LastOut Screen Values"),
-  tests(
-    "GatewayCoreTests",
-    """
-    Commands Devices Durability GatewayCore JSON LastOut LastOutTesting Routing Values
-    """
-  ),
-  tests("FaultSimulationTests", "Commands FaultSimulation LastOutTesting Values"),
-  tests("ClusterTests", "Cluster ClusterSimulation Durability LastOut"),
-  tests(
-    "EngineTests",
-    "Cluster Durability Engine FaultySync Journal LastOut Operations TestBroker"
-  ),
-  tests("MeshSimulationTests", "Devices MeshSimulation"),
-  tests("HTTPTests", "Devices HTTP JSON LastOut Operations"),
-  tests(
-    "HomeAssistantTests",
-    hasFixtures: true,
-    "Configuration Devices HomeAssistant JSON LastOut Values"
-  ),
-  tests("JSONTests", "JSON"),
-  tests("ArgumentsTests", "Arguments"),
-  tests("OperationsTests", "LastOut Operations TestBroker"),
-  // Everything that reads bytes from outside, for the fuzzer and for tests.
-  support(
-    "FuzzTargets",
-    """
-    Cluster Configuration Control Devices Durability Engine Gateway GatewayCore HTTP Import Journal
-    LastOut MQTT Operations
-    """
-  ),
-  tests("FuzzTargetsTests", "FuzzTargets"),
-  tests("MQTTTests", "LastOut MQTT Operations TestBroker"),
-  tests(
-    "JournalTests",
-    """
-    CSQLite Durability FaultySync Journal JournalDriver JournalWorker LastOut LastOutTesting
-    """
-  ),
-  support("JournalDriver", "Durability Journal LastOut"),
-  program(
-    "JournalWorker",
-    in: "Tests/JournalWorker",
-    "Durability Journal JournalDriver LastOut Operations WriteRecorder"
-  ),
-  support("WriteRecorder"),
-  support("FaultySync", "CSQLite"),
-  tests(
-    "GatewayTests",
-    """
-    Cluster Commands Configuration Control Devices Gateway GatewayCore HomeAssistant JSON LastOut
-    LastOutTesting MQTT Operations Simulation TestBroker Values
-    """
-  ),
-  tests(
-    "SimulationTests",
-    """
-    Configuration Control Devices JSON LastOut Operations Simulation TestBroker Values
-    """
-  ),
-  tests(
-    "ImportTests",
-    hasFixtures: true,
-    """
-    Configuration Devices HomeAssistant Import JSON LastOut LastOutTesting Operations Routing
-    Simulation TestBroker Values
-    """
-  ),
-  support("TestBroker", "CMosquitto LastOut Operations Simulation"),
-]
+let testing = tests(
+  """
+  LastOutTests: LastOut LastOutTesting
+  DevicesTests: Devices JSON LastOut Values
+  ConfigurationTests: Configuration Devices JSON LastOut Routing Values
+  CommandsTests: Commands Devices JSON LastOut LastOutTesting Values
+  ControlTests: Control Devices JSON Operations Values
+  ScreenTests: Control Devices JSON LastOut Screen Values
+  GatewayCoreTests: Commands Devices Durability GatewayCore JSON LastOut LastOutTesting Routing \
+      Values
+  FaultSimulationTests: Commands FaultSimulation LastOutTesting Values
+  ClusterTests: Cluster ClusterSimulation Durability LastOut
+  EngineTests: Cluster Durability Engine FaultySync Journal LastOut Operations TestBroker
+  MeshSimulationTests: Devices MeshSimulation
+  HTTPTests: Devices HTTP JSON LastOut Operations
+  HomeAssistantTests: Configuration Devices HomeAssistant JSON LastOut Values
+  JSONTests: JSON
+  ArgumentsTests: Arguments
+  OperationsTests: LastOut Operations TestBroker
+  FuzzTargetsTests: FuzzTargets
+  MQTTTests: LastOut MQTT Operations TestBroker
+  JournalTests: CSQLite Durability FaultySync Journal JournalDriver JournalWorker LastOut \
+      LastOutTesting
+  GatewayTests: Cluster Commands Configuration Control Devices Gateway GatewayCore HomeAssistant \
+      JSON LastOut LastOutTesting MQTT Operations Simulation TestBroker Values
+  SimulationTests: Configuration Control Devices JSON LastOut Operations Simulation TestBroker \
+      Values
+  ImportTests: Configuration Devices HomeAssistant Import JSON LastOut LastOutTesting Operations \
+      Routing Simulation TestBroker Values
+  """,
+  withFixtures: ["ConfigurationTests", "HomeAssistantTests", "ImportTests", "LastOutTests"]
+)
 
 // The benchmarks' Swift side, for `make bench` alone; and the fuzzer, for `.ci/fuzz` alone, whose
 // corpus the tests replay. Nobody else waits for them.
 var requested: [Target] = []
 if Context.environment["SETTLE_BENCHMARKS"] != nil {
-  requested.append(
+  requested += [
     program("bench", in: "Benchmarks/Swift", "Commands Devices JSON LastOut Operations")
-  )
+  ]
 }
 if Context.environment["SETTLE_FUZZING"] != nil {
   let fuzz = program("fuzz", in: "Tests/fuzz", "FuzzTargets Operations")
@@ -295,7 +231,7 @@ let package = Package(
     .executable(name: "settle", targets: ["settle"]),
     .executable(name: "settled", targets: ["settled"]),
   ],
-  targets: queue + decisions + ground + surfaces + programs + simulations + testing + requested,
+  targets: libraries + layers + programs + stages + testing + requested,
   swiftLanguageModes: [.v6]
 )
 

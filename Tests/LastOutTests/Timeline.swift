@@ -36,13 +36,8 @@ struct Timeline: Sendable, CustomTestStringConvertible {
   }
 
   static func read(_ file: String) throws -> [Timeline] {
-    guard
-      let url = Bundle.module.url(
-        forResource: file,
-        withExtension: "ndjson",
-        subdirectory: "Fixtures"
-      )
-    else { throw Failure(what: "no fixture \(file)") }
+    let url = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "Fixtures/\(file).ndjson")
     return try String(contentsOf: url, encoding: .utf8).split(separator: "\n").map {
       try Timeline(object: object(JSONSerialization.jsonObject(with: Data($0.utf8))))
     }

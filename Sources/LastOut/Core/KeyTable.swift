@@ -214,3 +214,169 @@ package struct KeyIndex: Hashable, Sendable {
     self.rawValue = rawValue
   }
 }
+
+extension KeyTable {
+  /// The seed of a table's hash.
+  ///
+  /// Both numbers enter each product, so that no choice of names makes one factor zero.
+  @usableFromInline
+  @frozen
+  struct Seed {
+    @usableFromInline let first = UInt64.random(in: .min ... .max)
+    @usableFromInline let second = UInt64.random(in: .min ... .max)
+
+    @usableFromInline
+    init() {}
+  }
+
+  /// Folds sixteen bytes at a time into a 64 by 64 bit product, whose halves are combined.
+  ///
+  /// The last step reads the last sixteen bytes of the name, some of them for the second time.
+  static func hash(_ name: UnsafeBufferPointer<UInt8>, seed: Seed) -> UInt64 {
+    var hash = seed.first ^ UInt64(truncatingIfNeeded: name.count)
+    guard let start = unsafe UnsafeRawPointer(name.baseAddress), name.count >= 16 else {
+      let words = unsafe shortWords(name)
+      return fold(words.first ^ hash, words.last ^ seed.second)
+    }
+    // The first step is separate: a name of sixteen bytes is read twice.
+    var offset = 0
+    repeat {
+      hash = unsafe fold(word(start, offset) ^ hash, word(start, offset &+ 8) ^ seed.second)
+      offset &+= 16
+    } while offset < name.count &- 16
+    return unsafe fold(
+      word(start, name.count &- 16) ^ hash,
+      word(start, name.count &- 8) ^ seed.second
+    )
+  }
+
+  /// Whether both buffers hold the same bytes.
+  static func isEqual(
+    _ left: UnsafeBufferPointer<UInt8>,
+    _ right: UnsafeBufferPointer<UInt8>
+  ) -> Bool {
+    guard left.count == right.count else { return false }
+    guard let one = unsafe UnsafeRawPointer(left.baseAddress),
+      let other = unsafe UnsafeRawPointer(right.baseAddress), left.count >= 16
+    else {
+      let (one, other) = unsafe (shortWords(left), shortWords(right))
+      return one.first == other.first && one.last == other.last
+    }
+    var offset = 0
+    while offset < left.count &- 16 {
+      guard unsafe difference(one, other, at: offset) == 0 else { return false }
+      offset &+= 16
+    }
+    return unsafe difference(one, other, at: left.count &- 16) == 0
+  }
+
+  /// Up to fifteen bytes as two numbers, which overlap for shorter names.
+  private static func shortWords(
+    _ name: UnsafeBufferPointer<UInt8>
+  ) -> (first: UInt64, last: UInt64) {
+    guard let start = unsafe UnsafeRawPointer(name.baseAddress), name.count > 0 else {
+      return (0, 0)
+    }
+    let count = name.count
+    if count >= 8 { return unsafe (word(start, 0), word(start, count &- 8)) }
+    if count >= 4 {
+      return unsafe (
+        UInt64(start.loadUnaligned(as: UInt32.self)),
+        UInt64(start.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self))
+      )
+    }
+    // One byte is read three times; of two, one is read twice.
+    let middle = unsafe start.load(fromByteOffset: count &>> 1, as: UInt8.self)
+    let last = unsafe start.load(fromByteOffset: count &- 1, as: UInt8.self)
+    return unsafe (
+      UInt64(start.load(as: UInt8.self)), UInt64(middle) &<< 8 | UInt64(last)
+    )
+  }
+
+  /// Zero if sixteen bytes are equal.
+  private static func difference(
+    _ left: UnsafeRawPointer,
+    _ right: UnsafeRawPointer,
+    at offset: Int
+  ) -> UInt64 {
+    unsafe (word(left, offset) ^ word(right, offset))
+      | (word(left, offset &+ 8) ^ word(right, offset &+ 8))
+  }
+
+  @inlinable
+  @inline(__always)
+  static func word(_ start: UnsafeRawPointer, _ offset: Int) -> UInt64 {
+    unsafe start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+  }
+
+  @inlinable
+  @inline(__always)
+  static func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
+    let product = left.multipliedFullWidth(by: right)
+    return product.high ^ product.low
+  }
+}
+
+extension KeyTable {
+  /// Whether the index is in use.
+  @usableFromInline
+  package func isUsed(_ index: KeyIndex) -> Bool {
+    index.rawValue >= 0 && Int(index.rawValue) < records.count
+      && !records[index.rawValue].isFree
+  }
+
+  /// Removes the name with this index; the next new name reuses the index.
+  @usableFromInline
+  package mutating func remove(_ index: KeyIndex) {
+    guard isUsed(index) else {
+      preconditionFailure("Key \(index.rawValue) has no name to remove.")
+    }
+    let number = Int(index.rawValue)
+    unsafe clearCell(of: number, hash: Self.hash(bytes(of: number), seed: seed))
+    waste += records[number].place?.count ?? 0
+    records[number] = NameRecord(nextFree: firstFree)
+    firstFree = number
+    freeCount += 1
+    if waste > 4096, waste > arena.count / 2 { compact() }
+  }
+
+  /// Reuses the first free record.
+  mutating func reuse(_ index: Int, for record: NameRecord) {
+    firstFree = records[index].nextFree
+    records[index] = record
+    freeCount -= 1
+  }
+
+  /// Empties the cell of a name and closes the gap in the cells after it.
+  private mutating func clearCell(of index: Int, hash: UInt64) {
+    let entry = tag(of: hash) | UInt32(index + 1)
+    var gap = UInt32(truncatingIfNeeded: hash) & mask
+    while cells[Int(gap)] != entry { gap = (gap &+ 1) & mask }
+    var cell = gap
+    while true {
+      cell = (cell &+ 1) & mask
+      let other = cells[Int(cell)]
+      if other == 0 { break }
+      // An entry can move back to the gap unless its search starts after the gap.
+      let number = Int(other & mask) - 1
+      let home = unsafe UInt32(truncatingIfNeeded: Self.hash(bytes(of: number), seed: seed)) & mask
+      guard (cell &- home) & mask >= (cell &- gap) & mask else { continue }
+      cells[Int(gap)] = other
+      gap = cell
+    }
+    cells[Int(gap)] = 0
+  }
+
+  /// Compacts the remaining long names.
+  private mutating func compact() {
+    var kept = Buffer<UInt8>(capacity: max(arena.count - waste, 1))
+    for index in 0..<records.count {
+      guard let place = records[index].place else { continue }
+      let start = kept.count
+      for offset in 0..<place.count { kept.append(arena[place.start + offset]) }
+      records[index] = NameRecord(start: start, count: place.count)
+    }
+    arena = kept
+    waste = 0
+  }
+}
