@@ -56,6 +56,21 @@ import Testing
     #expect(output.hasSuffix("; in progress:\nerror:   slow()\n"))
   }
 
+  @Test func `a run that other programs keep from the processor does not hang`() throws {
+    let others = try SpawnedProcess(
+      arguments: ["taskset", "-c", "0", "/bin/sh", "-c", "while :; do :; done"]
+    )
+    defer {
+      others.signal(SIGKILL)
+      _ = others.wait()
+    }
+
+    let count = "i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done"
+    let (ending, output) = try run("taskset -c 0 chrt --idle 0 sh -c '\(count)'", quiet: 2)
+    #expect(ending == .exited(code: 0))
+    #expect(output.isEmpty)
+  }
+
   // A short limit: beside others that work, it passes in proportion to the processor time it gets.
   @Test func `a run that works for ever is ended at its limit`() throws {
     let (ending, output) = try run("while :; do :; done", limit: 0.1)
