@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <nats/nats.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 // The functions of libnats that are used.
@@ -80,13 +81,37 @@ static void say(char *room, int size, const char *const texts[3]) {
   if (size > 0) room[used] = 0;
 }
 
+// The release of libnats that the headers are of is part of the name of its file.
+#define TEXT(number) #number
+#define FILE_OF(major, minor) "libnats.so." TEXT(major) "." TEXT(minor)
+static const char own_library[] = FILE_OF(NATS_VERSION_MAJOR, NATS_VERSION_MINOR);
+
+/// Opens the library of the headers, or else another release of the same major version: all types
+/// that are used of it are opaque.
+static void *open_library(char *problem, int size) {
+  // It stays loaded: its threads may run until the process ends.
+  void *handle = dlopen(own_library, RTLD_NOW | RTLD_LOCAL);
+  if (handle == NULL) say(problem, size, (const char *[3]){dlerror()});
+  for (int minor = 40; handle == NULL && minor >= 0; minor -= 1) {
+    char other[sizeof own_library + 8];
+    snprintf(other, sizeof other, "libnats.so.%d.%d", NATS_VERSION_MAJOR, minor);
+    handle = dlopen(other, RTLD_NOW | RTLD_LOCAL);
+  }
+  return handle;
+}
+
 bool settle_nats_load(const char *library, char *problem, int size) {
   pthread_mutex_lock(&loading);
   if (!is_loaded) {
-    // It stays loaded: its threads may run until the process ends.
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    void *handle;
+    if (library == NULL) {
+      library = own_library;
+      handle = open_library(problem, size);
+    } else {
+      handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+      if (handle == NULL) say(problem, size, (const char *[3]){dlerror()});
+    }
     is_loaded = handle != NULL;
-    if (!is_loaded) say(problem, size, (const char *[3]){dlerror()});
 #define LOAD(name) \
   if (is_loaded && (nats.name = (__typeof__(name) *)dlsym(handle, #name)) == NULL) { \
     say(problem, size, (const char *[3]){library, " has no function ", #name}); \

@@ -334,7 +334,7 @@ import Testing
     let last = try home.settled(undo)
     #expect(last.code == 0, "\(last.errors)")
     #expect(last.output == "1 retained message removed from the broker\n")
-    #expect(client.messages.contains { $0.topic == gone && $0.text.isEmpty })
+    #expect(client.waitFor(gone, ""))
     #expect(try home.settled(undo).output == "0 retained messages removed from the broker\n")
     #expect(!client.messages.contains { $0.topic == "homeassistant/\(lamp)" && $0.text.isEmpty })
   }

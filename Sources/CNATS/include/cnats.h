@@ -36,8 +36,9 @@ struct settle_nats_settings {
   bool is_encrypted;
 };
 
-/// Loads the library; `false` with the reason in `problem`, cut to `size` bytes.
-bool settle_nats_load(const char *_Nonnull library, char *_Nonnull problem, int size);
+/// Loads the library from a file, or where that is null the installed one; `false` with the reason in
+/// `problem`, cut to `size` bytes.
+bool settle_nats_load(const char *_Nullable library, char *_Nonnull problem, int size);
 
 /// Connects, which may take as long as names and servers take to answer; null with the reason in
 /// `problem`. Later the connection is made again by itself, without end.

@@ -152,8 +152,8 @@ package struct NATSSettings: Hashable, Sendable {
   package var key: String?
   /// The wait before another attempt where none has succeeded yet.
   package var retry: Duration = .seconds(1)
-  /// The file of libnats.
-  package var library = "libnats.so.3.4"
+  /// The file of libnats; `nil`: the one that is installed.
+  package var library: String?
 
   package init(servers: [String], name: String) {
     self.servers = servers
@@ -171,11 +171,11 @@ package struct NATSProblem: Error, Hashable, Sendable, CustomStringConvertible {
 /// libnats, which is loaded only where a cluster is configured.
 enum NATSLibrary {
   /// Loads the library, once for the process.
-  static func load(_ file: String) throws(NATSProblem) {
+  static func load(_ file: String?) throws(NATSProblem) {
     var text = [CChar](repeating: 0, count: 512)
     guard unsafe !settle_nats_load(file, &text, Int32(text.count)) else { return }
     throw NATSProblem(
-      "cluster: needs libnats (Debian: apt install libnats3.4): \(String(terminated: text))"
+      "cluster: needs libnats (Debian 12: apt install libnats3.4, Debian 13: libnats3.10): \(String(terminated: text))"
     )
   }
 }
