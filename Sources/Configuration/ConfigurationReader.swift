@@ -170,7 +170,12 @@ final class ConfigurationReader {
     _ positions: SettingsPositions
   ) {
     for (address, position) in zip(http.addresses, positions.listen) {
-      if let reason = ListenAddress.reason(toProtect: address, token: token) {
+      let reason = ListenAddress.reason(
+        toProtect: address,
+        token: token,
+        isTrusting: !http.trusted.isEmpty
+      )
+      if let reason {
         problems.add(position, "listen: \(reason)")
       }
     }

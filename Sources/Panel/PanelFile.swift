@@ -91,9 +91,13 @@ package struct PanelFile: Sendable {
   ]
 
   /// The content security policy of the page: only resources of its own origin, nothing inline.
-  package static let contentSecurityPolicy =
+  ///
+  /// `isProxied`: it comes through a trusted proxy, which may show it in a page of its own.
+  package static func contentSecurityPolicy(isProxied: Bool) -> String {
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    + "img-src 'self' data:; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+      + "img-src 'self' data:; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
+      + "frame-ancestors \(isProxied ? "'self'" : "'none'")"
+  }
 
   /// A 64-bit FNV-1a hash, which distinguishes versions of a file but is not secure.
   private static func tag(of bytes: [UInt8]) -> String {

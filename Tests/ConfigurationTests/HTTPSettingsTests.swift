@@ -66,6 +66,12 @@ import Testing
     ("token_file: token", good, "'listen' is missing"),
     ("listen: localhost:1, hosts: [http://x]", nil, "expected a host name without a port"),
     ("listen: localhost:1, host: x", nil, "did you mean 'hosts'"),
+    ("listen: localhost:1, trusted: [proxy]", nil, "found 'proxy'"),
+    ("listen: localhost:1, trusted: [10.0.0.0/33]", nil, "a network such as 10.1.0.0/16"),
+    ("listen: localhost:1, trusted: ['10.0.0.0/+8']", nil, "a network such as 10.1.0.0/16"),
+    ("listen: localhost:1, trusted: ['::/129']", nil, "a network such as 10.1.0.0/16"),
+    ("listen: localhost:1, trusted: [10.0.0.0/8/8]", nil, "a network such as 10.1.0.0/16"),
+    ("listen: localhost:1, trusted: ['']", nil, "a network such as 10.1.0.0/16"),
   ])
   func `a mistake is reported with its position`(
     settings: String,
@@ -131,5 +137,34 @@ import Testing
     #expect(gateway?.http?.token == "secret")
     #expect(lines.contains { $0.contains("has 6 characters and can be guessed") }, "\(lines)")
     #expect(!lines.contains { $0.contains("secret") })
+  }
+
+  @Test(arguments: [
+    ("172.30.32.2", true), ("172.30.32.3", false), ("10.1.255.255", true), ("10.2.0.0", false),
+    ("::ffff:10.1.0.1", true), ("fd00::1", true), ("fd01::1", false), ("fd00::1%eth0", true),
+    ("192.168.7.129", true), ("192.168.7.127", false), ("unix", true), ("", false), ("x", false),
+  ])
+  func `trusted proxies are addresses, networks and unix sockets`(
+    peer: String,
+    isTrusted: Bool
+  ) throws {
+    let http = try #require(
+      try load(
+        "listen: ['0.0.0.0:1'], trusted: [172.30.32.2, 10.1.0.0/16, 'fd00::/16', 192.168.7.128/25, unix]"
+      ).gateway?.http
+    )
+
+    #expect(http.trustedPeers.contains(peer) == isTrusted)
+    #expect(http.needsToken)
+  }
+
+  @Test func `nobody is trusted without being named`() throws {
+    let local = try #require(try load("listen: localhost:1").gateway?.http)
+    let proxied = try #require(try load("listen: localhost:1, trusted: 10.0.0.1").gateway?.http)
+
+    for peer in ["unix", "127.0.0.1", "::1"] {
+      #expect(!local.trustedPeers.contains(peer) && !proxied.trustedPeers.contains(peer))
+    }
+    #expect(!local.needsToken && !proxied.needsToken)
   }
 }

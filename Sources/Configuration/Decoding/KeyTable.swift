@@ -48,7 +48,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .mqtt: Self.connection + ["base_topic", "reply_topics"]
     case .broker: Self.connection
     case .policies: ["number", "integer", "boolean", "choice", "text", "color", "action"]
-    case .http: ["listen", "token_file", "hosts"]
+    case .http: ["listen", "token_file", "hosts", "trusted"]
     case .journal: ["path", "commit"]
     case .cluster:
       [

@@ -162,6 +162,8 @@ package struct HTTPConfiguration: Hashable, Sendable {
   package var token: String?
   /// Further host names that clients may use for this gateway, such as a proxy's.
   package var hosts: [String] = []
+  /// Proxies whose requests need no token, as they are written; see ``trustedPeers``.
+  package var trusted: [String] = []
 
   package init(listen: [String], tokenFile: String? = nil) {
     self.listen = listen
@@ -170,6 +172,19 @@ package struct HTTPConfiguration: Hashable, Sendable {
 
   /// The parsed addresses of ``listen``; the reader rejects invalid ones.
   package var addresses: [Address] { listen.compactMap { ListenAddress.read($0) } }
+
+  /// The parsed entries of ``trusted``; the reader rejects invalid ones.
+  package var trustedPeers: TrustedPeers {
+    var peers = TrustedPeers()
+    for text in trusted { _ = peers.insert(text) }
+    return peers
+  }
+
+  /// Whether a client that no proxy vouches for needs a token: one is set, or other machines can
+  /// connect.
+  package var needsToken: Bool {
+    token != nil || addresses.contains { ListenAddress.isBeyondThisMachine($0) }
+  }
 }
 
 /// A topic whose events become changes.

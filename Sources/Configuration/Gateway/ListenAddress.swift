@@ -10,15 +10,21 @@ enum ListenAddress {
     return .tcp(host: host, port: port)
   }
 
-  /// Why `address` requires another token; `nil` when only this machine can reach it, or the token
-  /// is long enough.
+  /// Whether other machines can reach an address.
+  static func isBeyondThisMachine(_ address: HTTPConfiguration.Address) -> Bool {
+    if case .tcp(let host, _) = address { HostScope(host) != .loopback } else { false }
+  }
+
+  /// Why `address` requires another token; `nil` when only this machine can reach it, when the token
+  /// is long enough, or when trusted proxies need none and everyone else is refused.
   static func reason(
     toProtect address: HTTPConfiguration.Address,
-    token: String?
+    token: String?,
+    isTrusting: Bool
   ) -> String? {
-    guard case .tcp(let host, _) = address, HostScope(host) != .loopback else { return nil }
+    guard case .tcp(let host, _) = address, isBeyondThisMachine(address) else { return nil }
     let place = "'\(host.prefix(60))' is beyond this machine, which needs"
-    guard let token else { return "\(place) 'token_file'" }
+    guard let token else { return isTrusting ? nil : "\(place) 'token_file' or 'trusted'" }
     guard token.utf8.count < Secrets.shortestToken else { return nil }
     return "\(place) a token of at least \(Secrets.shortestToken) characters; this one has "
       + "\(token.utf8.count) ('openssl rand -hex 16' makes a good one)"

@@ -117,6 +117,9 @@ struct SettingsInForce {
     if let hosts = settings.http?.hosts, !hosts.isEmpty {
       add("http.hosts", hosts.joined(separator: ", "))
     }
+    if let trusted = settings.http?.trusted, !trusted.isEmpty {
+      add("http.trusted", trusted.joined(separator: ", "))
+    }
     add("discovery.prefix", settings.discovery?.prefix ?? Self.off)
     if let discovery = settings.discovery { add("discovery.format", discovery.format.rawValue) }
     for name in settings.brokers.keys.sorted() {

@@ -126,6 +126,7 @@ struct SettingsReader {
     }
     var http = HTTPConfiguration(listen: addresses, tokenFile: token)
     http.hosts = hosts(fields)
+    http.trusted = trusted(fields)
     return http
   }
 
@@ -144,6 +145,21 @@ struct SettingsReader {
       names.append(text)
     }
     return names
+  }
+
+  /// Proxies whose requests need no token.
+  private func trusted(_ fields: Section) -> [String] {
+    guard let node = fields["trusted"] else { return [] }
+    var (texts, peers) = ([String](), TrustedPeers())
+    for element in node.elements ?? [node] {
+      guard let text = element.text, peers.insert(text) else {
+        let expected = "an address, a network such as 10.1.0.0/16, or unix"
+        _ = fields.reject(element, "trusted", expected: expected) as String?
+        continue
+      }
+      texts.append(text)
+    }
+    return texts
   }
 
   private func journal(_ section: Section) -> JournalConfiguration? {

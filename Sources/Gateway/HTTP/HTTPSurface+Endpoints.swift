@@ -230,10 +230,11 @@ extension HTTPSurface {
     }
     let isCompressed = file.isText && acceptsGzip(exchange)
     let tag = isCompressed ? "\(file.tag.dropLast())-gzip\"" : file.tag
+    let policy = PanelFile.contentSecurityPolicy(isProxied: admission.client(of: exchange) != nil)
     var headers = [
       // A browser may keep a copy, and asks each time whether it is current.
       HTTPHeader("Cache-Control", "no-cache"), HTTPHeader("ETag", tag),
-      HTTPHeader("Content-Security-Policy", PanelFile.contentSecurityPolicy), Self.varies,
+      HTTPHeader("Content-Security-Policy", policy), Self.varies,
     ]
     guard !isKnown(tag, to: exchange.request) else {
       return answer(exchange, HTTPResponse(status: 304, headers: headers, body: .bytes([])))

@@ -80,7 +80,7 @@ final class HTTPSurface: HTTPService {
       let sockets = try HTTPListener.sockets(
         host: host,
         port: port,
-        loopbackOnly: configuration.token == nil
+        loopbackOnly: configuration.token == nil && configuration.trusted.isEmpty
       )
       for socket in sockets {
         try server?.listen(on: socket, isTrusted: false)
@@ -190,13 +190,17 @@ final class HTTPSurface: HTTPService {
         exchange.refuseLongBody()
       }
     } catch {
-      refuse(exchange, error)
+      let page = RefusedPage.response(to: exchange.request, error, from: exchange.peer)
+      answer(exchange, page ?? error.response)
     }
   }
 
   /// The API's own description, as it is for this client.
   func description(for exchange: HTTPExchange) -> [UInt8] {
-    admission.needsToken(exchange) ? description.guarded : description.open
+    description.document(
+      needsToken: admission.needsToken(exchange),
+      prefix: admission.client(of: exchange)?.prefix ?? ""
+    )
   }
 
   func connectionRefused(reason: String, at now: Moment) {
@@ -394,21 +398,30 @@ extension HTTPSurface {
 
 /// The OpenAPI document, for clients that need a token and for those that need none.
 struct APIDescription {
-  let open: [UInt8]
-  let guarded: [UInt8]
+  private let open: [UInt8]
+  private let guarded: [UInt8]
 
   init() {
-    open = Self.document(security: .array([]))
-    guarded = Self.document(security: .array([.object([.init("token", .array([]))])]))
+    open = Self.document(["security": .array([])])
+    guarded = Self.document(["security": .array([.object([.init("token", .array([]))])])])
   }
 
-  /// The document of the build with another `security`.
-  private static func document(security: JSONValue) -> [UInt8] {
+  /// The document for a client that sees this gateway under `prefix`.
+  func document(needsToken: Bool, prefix: String) -> [UInt8] {
+    guard !prefix.isEmpty else { return needsToken ? guarded : open }
+    return Self.document([
+      "security": .array([]),
+      "servers": .array([.object([.init("url", .string(prefix + "/"))])]),
+    ])
+  }
+
+  /// The document of the build with other members.
+  private static func document(_ others: [String: JSONValue]) -> [UInt8] {
     let bytes = OpenAPIDocument.bytes
-    guard case .object(var members)? = try? JSONParser.parse(bytes.span),
-      let place = members.firstIndex(where: { $0.name == "security" })
-    else { return bytes }
-    members[place].value = security
+    guard case .object(var members)? = try? JSONParser.parse(bytes.span) else { return bytes }
+    for place in members.indices {
+      if let other = others[members[place].name] { members[place].value = other }
+    }
     return JSONWriter.bytes(.object(members)) + [0x0A]
   }
 }

@@ -12,8 +12,13 @@ import Values
 
 /// Decides which requests are admitted: by the host that they name, the page that they come from,
 /// their token, their path and the type of their body.
+///
+/// A trusted proxy has asked its clients for whatever it needs: they need no token, and are at the
+/// host that the proxy says.
 struct RequestAdmission {
   private let hosts: HostRule
+  private let trusted: TrustedPeers
+  private let isGuarded: Bool
   private var tokens: TokenGuard?
   private let log: Logger
   /// Refusals that an operator should know of, by reason.
@@ -21,6 +26,8 @@ struct RequestAdmission {
 
   init(_ configuration: HTTPConfiguration, log: Logger) {
     hosts = HostRule(names: Self.names(configuration))
+    trusted = configuration.trustedPeers
+    isGuarded = configuration.needsToken
     tokens = configuration.token.map { TokenGuard(token: $0) }
     self.log = log
   }
@@ -29,26 +36,50 @@ struct RequestAdmission {
   var refusals: [String: UInt64] { tallies.mapValues(\.total) }
 
   /// Whether a client needs a token.
-  func needsToken(_ exchange: HTTPExchange) -> Bool { !exchange.isTrusted && tokens != nil }
+  func needsToken(_ exchange: HTTPExchange) -> Bool {
+    isGuarded && !exchange.isTrusted && !isProxied(exchange)
+  }
+
+  /// Whether a trusted proxy sent a request.
+  private func isProxied(_ exchange: HTTPExchange) -> Bool { trusted.contains(exchange.peer) }
+
+  /// What a trusted proxy says about its client; `nil` for requests of all others.
+  func client(of exchange: HTTPExchange) -> ForwardedClient? {
+    isProxied(exchange) ? ForwardedClient(exchange.request) : nil
+  }
+
+  /// The address of whoever sent a request, through trusted proxies or directly.
+  private func address(of exchange: HTTPExchange) -> String {
+    guard isProxied(exchange) else { return exchange.peer }
+    return ForwardedClient.address(
+      in: exchange.request,
+      behind: exchange.peer,
+      isTrusted: trusted.contains
+    )
+  }
 
   /// The endpoint of a request.
   ///
   /// - Throws: Why the request is refused.
   mutating func admit(_ exchange: HTTPExchange) throws(Problem) -> Endpoint {
     let request = exchange.request
-    if !exchange.isTrusted {
-      try checkHost(request, from: exchange.peer)
-      if let mistake = OriginRule.mistake(in: request) {
-        throw refusal(403, "wrong_origin", mistake, from: exchange.peer)
-      }
-    }
     let found: Result<Endpoint, Problem>
     do throws(Problem) {
       found = .success(try Router.endpoint(request.method, request.target.path))
     } catch {
       found = .failure(error)
     }
-    if !exchange.isTrusted, (try? found.get())?.isOpen != true { try checkToken(exchange) }
+    let client = client(of: exchange)
+    if client != nil || !exchange.isTrusted {
+      if client == nil { try checkHost(request, from: exchange.peer) }
+      // The page's own files are no secret, and a browser sends an origin for modules.
+      var isFile = false
+      if case .success(.panel) = found { isFile = true }
+      if !isFile, let mistake = OriginRule.mistake(in: request, from: client) {
+        throw refusal(403, "wrong_origin", mistake, from: address(of: exchange))
+      }
+    }
+    if needsToken(exchange), (try? found.get())?.isOpen != true { try checkToken(exchange) }
     let endpoint = try found.get()
     try Self.checkBody(request, endpoint)
     return endpoint
@@ -94,7 +125,6 @@ struct RequestAdmission {
   }
 
   private mutating func checkToken(_ exchange: HTTPExchange) throws(Problem) {
-    guard tokens != nil else { return }
     let verdict = tokens?.judge(
       exchange.request.values(of: "Authorization"),
       from: exchange.peer,

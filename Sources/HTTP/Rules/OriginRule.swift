@@ -4,10 +4,19 @@
 /// Refuses requests from pages of other sites, as far as the browser reports their origin.
 package enum OriginRule {
   /// Why the origin of a request is refused; `nil` if it is allowed.
-  package static func mistake(in request: HTTPRequest) -> String? {
-    let host = request.target.authority ?? request.value(of: "Host") ?? ""
-    for origin in request.values(of: "Origin") where !isOwn(origin, host: host) {
-      return "the page at '\(origin.prefix(60))' is not of this gateway"
+  ///
+  /// Behind a trusted proxy, `client` names the host that the origin is compared with; a proxy that
+  /// does not say it has judged itself.
+  package static func mistake(
+    in request: HTTPRequest,
+    from client: ForwardedClient? = nil
+  ) -> String? {
+    let own = request.target.authority ?? request.value(of: "Host") ?? ""
+    if let host = client == nil ? own : client?.host {
+      for origin in request.values(of: "Origin")
+      where !isOwn(origin, host: host, isProxied: client != nil) {
+        return "the page at '\(origin.prefix(60))' is not of this gateway"
+      }
     }
     // The browser hides responses from the page, and links to the panel are allowed.
     guard !["GET", "HEAD", "OPTIONS"].contains(request.method) else { return nil }
@@ -17,14 +26,16 @@ package enum OriginRule {
     return nil
   }
 
-  private static func isOwn(_ origin: String, host: String) -> Bool {
+  /// Whether a page's origin has this host; a proxy may end TLS, so its scheme says nothing.
+  private static func isOwn(_ origin: String, host: String, isProxied: Bool) -> Bool {
     let lowered = origin.lowercased()
     guard let scheme = ["http://", "https://"].first(where: { lowered.hasPrefix($0) }) else {
       return false
     }
-    let standard = scheme == "http://" ? ":80" : ":443"
+    let standard = isProxied ? [":80", ":443"] : [scheme == "http://" ? ":80" : ":443"]
     func bare(_ authority: String) -> String {
-      authority.hasSuffix(standard) ? String(authority.dropLast(standard.count)) : authority
+      let port = standard.first { authority.hasSuffix($0) } ?? ""
+      return String(authority.dropLast(port.count))
     }
     return bare(String(lowered.dropFirst(scheme.count))) == bare(host.lowercased())
   }
