@@ -13,6 +13,7 @@ final class ChangeBatch: ResponseStream {
   /// How many bytes of results are kept for one request: they are sent when it has ended, as
   /// HTTP/1.1 clients expect.
   static let outputLimit = 16 << 20
+  private static let mediaType = "application/x-ndjson"
 
   private var framer: LineFramer
   private var output: [UInt8] = []
@@ -20,10 +21,14 @@ final class ChangeBatch: ResponseStream {
   /// Changes that wait for their last reply.
   private var open: [UInt64: HTTPChange] = [:]
   private var isFull = false
+  /// Whether the request has ended.
+  private var isComplete = false
+  /// Whether the client has left, and its answer is kept.
+  private var isAbandoned = false
   /// Whether it counts among the requests that wait.
   private var isWaiting = false
   private let lineLimit: Int
-  private unowned let exchange: HTTPExchange
+  private let exchange: HTTPExchange
   private unowned let surface: HTTPSurface
 
   init(exchange: HTTPExchange, surface: HTTPSurface, lineLimit: Int) {
@@ -50,24 +55,41 @@ final class ChangeBatch: ResponseStream {
   /// The request has ended: its last line needs no line break.
   func end() {
     if let rest = framer.finish() { execute(rest.bytes, number: rest.number) }
-    let type = "application/x-ndjson"
-    if open.isEmpty {
-      exchange.respond(HTTPResponse(type: type, output))
-    } else {
-      exchange.respond(
-        HTTPResponse(
-          status: 200,
-          headers: [HTTPHeader("Content-Type", type)],
-          body: .stream(self)
-        )
+    isComplete = true
+    if open.isEmpty || exchange.idempotencyKey != nil { return finish() }
+    surface.answer(
+      exchange,
+      HTTPResponse(
+        status: 200,
+        headers: [HTTPHeader("Content-Type", Self.mediaType)],
+        body: .stream(self)
       )
-    }
+    )
+  }
+
+  /// Answers with all results at once, when the last of them is there.
+  private func finish() {
+    guard isComplete, open.isEmpty else { return }
+    surface.answer(exchange, HTTPResponse(type: Self.mediaType, output))
+    if isAbandoned { close() }
+  }
+
+  /// The client has its answer, or is gone: one with a key may come back for it.
+  func clientLeft() {
+    releaseRoom()
+    isAbandoned = exchange.idempotencyKey != nil
+    if !isAbandoned { close() }
+  }
+
+  private func releaseRoom() {
+    if isWaiting { surface.waiting -= 1 }
+    isWaiting = false
   }
 
   /// Ends the response without the results that are missing: the gateway or the client is gone.
   func close() {
-    if isWaiting { surface.waiting -= 1 }
-    isWaiting = false
+    releaseRoom()
+    surface.remove(self, of: exchange)
     for change in open.values {
       change.forget()
       surface.remove(change)
@@ -144,6 +166,8 @@ final class ChangeBatch: ResponseStream {
   private func receive(_ reply: ControlReply, _ change: HTTPChange, isLast: Bool) {
     if isLast { open[change.number] = nil }
     append(reply)
+    // The answer to a request with a key is kept as a whole.
+    if exchange.idempotencyKey != nil { finish() }
   }
 
   private func fail(_ code: ErrorCode, _ message: String, line: Int) {

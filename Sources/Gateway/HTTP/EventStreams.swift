@@ -15,6 +15,7 @@ import Operations
 final class EventStreams {
   let context: GatewayContext
   let documents: DeviceDocuments
+  private let time: GatewayTime
   /// The newest events, for every stream.
   private(set) var buffer: EventRing
   private(set) var streams: [ObjectIdentifier: EventStream] = [:]
@@ -40,11 +41,16 @@ final class EventStreams {
   /// How soon a client that lost its connection may return, in milliseconds.
   private static let retry = 2000
 
-  init(_ context: GatewayContext, documents: DeviceDocuments) throws(OperationsError) {
+  init(
+    _ context: GatewayContext,
+    documents: DeviceDocuments,
+    time: GatewayTime
+  ) throws(OperationsError) {
     self.context = context
     self.documents = documents
+    self.time = time
     // A number that no earlier process of this gateway has used.
-    let start = UInt64(max(1, WallClock.milliseconds())) * 1000
+    let start = UInt64(max(1, time.start)) * 1000
     buffer = EventRing(capacity: context.configuration.limits.events, startingAt: start)
     timer = try context.loop.makeTimer(named: "event streams") { [weak self] in
       self?.timePassed()
@@ -61,7 +67,7 @@ final class EventStreams {
     withStates: Bool
   ) -> EventStream {
     let now = EventLoop.now()
-    let (cursor, opening) = beginning(lastID)
+    let (cursor, opening) = beginning(lastID, at: now)
     let stream = EventStream(
       exchange: exchange,
       streams: self,
@@ -102,11 +108,16 @@ final class EventStreams {
   // MARK: - Private
 
   /// Where a client that names its last event continues, and what it receives first.
-  private func beginning(_ lastID: String?) -> (cursor: UInt64, opening: [UInt8]) {
+  private func beginning(
+    _ lastID: String?,
+    at now: Moment
+  ) -> (cursor: UInt64, opening: [UInt8]) {
+    let time = EventStreamText.time(time.milliseconds(at: now), since: time.start)
     guard let lastID, !lastID.isEmpty else {
-      return (buffer.next, EventStreamText.opening(retry: Self.retry, after: buffer.next - 1))
+      let opening = EventStreamText.opening(retry: Self.retry, after: buffer.next - 1)
+      return (buffer.next, time + opening)
     }
-    let opening = EventStreamText.opening(retry: Self.retry)
+    let opening = time + EventStreamText.opening(retry: Self.retry)
     if let last = UInt64(lastID), last < buffer.next, last >= buffer.first - 1 {
       return (last + 1, opening)
     }

@@ -17,7 +17,9 @@ import Values
 extension HTTPSurface {
   func complete(_ exchange: HTTPExchange) {
     do throws(Problem) {
-      let endpoint = try Router.endpoint(exchange.request.method, exchange.request.target.path)
+      let method = exchange.request.method
+      let endpoint = try Router.endpoint(method, exchange.request.target.path)
+      if endpoint.isChanged(by: method), try !mayExecute(exchange) { return }
       try serve(endpoint, exchange)
     } catch {
       refuse(exchange, error)
@@ -29,7 +31,7 @@ extension HTTPSurface {
     switch endpoint {
     case .changes:
       try ChangeBody.checkQuery(request, allowed: [])
-      _ = end(exchange)
+      endBatch(exchange)
     case .property(let key):
       guard request.method == "PUT" else { return try serveProperty(key, exchange) }
       try change("set", key, exchange)
@@ -65,7 +67,9 @@ extension HTTPSurface {
       let report = MetricsReport(context, mqtt: gateway.mqtt, http: self)
       answer(exchange, type: MetricsText.mediaType, report)
     case .status: answer(exchange, gateway.status(at: EventLoop.now()).json)
-    case .health: answer(exchange, .object(["status": "alive"]))
+    case .health:
+      let milliseconds = time.milliseconds(at: EventLoop.now())
+      answer(exchange, .object(["status": "alive", "time_ms": .integer(milliseconds)]))
     case .readiness:
       if let (code, reason) = trouble {
         throw Problem(503, code, reason, headers: [HTTPHeader("Retry-After", "5")])
@@ -184,16 +188,18 @@ extension HTTPSurface {
     onReply: @escaping (ControlReply) -> Void,
     onEnd: @escaping (HTTPExchange, ControlReply, HTTPChange) -> Void
   ) {
-    let change = makeChange(wait: wait) { [weak self, weak exchange] reply, change, isLast in
+    let change = makeChange(wait: wait) { [weak self] reply, change, isLast in
       onReply(reply)
-      guard isLast, let exchange else { return }
+      guard isLast else { return }
+      if wait != nil, exchange.onEnd != nil { self?.waiting -= 1 }
       exchange.onEnd = nil
-      if wait != nil { self?.waiting -= 1 }
       onEnd(exchange, reply, change)
     }
     if wait != nil { waiting += 1 }
-    exchange.onEnd = { [weak self] _ in
+    exchange.onEnd = { [weak self, weak exchange] _ in
       if wait != nil { self?.waiting -= 1 }
+      // The answer is kept for a repetition.
+      guard exchange?.idempotencyKey == nil else { return }
       change.forget()
       self?.remove(change)
     }

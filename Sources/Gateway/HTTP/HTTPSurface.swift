@@ -28,6 +28,9 @@ final class HTTPSurface: HTTPService {
   private(set) var addresses: [String] = []
   private(set) var admission: RequestAdmission
   private let description = APIDescription()
+  let time = GatewayTime()
+  /// The answers to requests with an `Idempotency-Key`.
+  private var answers = IdempotentAnswers<HTTPResponse>(capacity: 4 << 20)
   /// The panel's files as they are sent, by their tags.
   var compressedFiles: [String: [UInt8]] = [:]
   /// Requests that wait for replies.
@@ -48,7 +51,7 @@ final class HTTPSurface: HTTPService {
     self.gateway = gateway
     context = gateway.context
     documents = DeviceDocuments(context)
-    streams = try EventStreams(context, documents: documents)
+    streams = try EventStreams(context, documents: documents, time: time)
     admission = RequestAdmission(configuration, log: context.log)
     var limits = HTTPServer.Limits()
     limits.clients = context.configuration.limits.httpClients
@@ -174,18 +177,10 @@ final class HTTPSurface: HTTPService {
         let allowed = HTTPHeader("Allow", endpoint.methods.joined(separator: ", "))
         return answer(exchange, HTTPResponse(status: 204, headers: [allowed], body: .bytes([])))
       }
-      if endpoint == .changes {
-        let batch = ChangeBatch(
-          exchange: exchange,
-          surface: self,
-          lineLimit: context.configuration.limits.line
-        )
-        batches[ObjectIdentifier(exchange)] = batch
+      // A batch under conditions is executed as a whole.
+      if endpoint == .changes, !ChangeConditions.areStated(in: exchange.request) {
+        let batch = makeBatch(exchange)
         exchange.onBody = { batch.receive($0) }
-        exchange.onEnd = { [weak self, weak exchange] _ in
-          batch.close()
-          if let exchange { self?.batches[ObjectIdentifier(exchange)] = nil }
-        }
       } else {
         exchange.refuseLongBody()
       }
@@ -210,7 +205,57 @@ final class HTTPSurface: HTTPService {
   // MARK: - Answers
 
   func answer(_ exchange: HTTPExchange, _ response: HTTPResponse) {
+    keep(response, for: exchange)
     exchange.respond(response)
+  }
+
+  /// Keeps the answer to a request with a key, unless it says that the client should repeat it.
+  private func keep(_ response: HTTPResponse, for exchange: HTTPExchange) {
+    guard let key = exchange.idempotencyKey else { return }
+    exchange.idempotencyKey = nil
+    if case .bytes(let body) = response.body, response.status != 429, response.status != 503 {
+      answers.record(response, size: body.count, of: key, at: EventLoop.now())
+    } else {
+      answers.forget(key)
+    }
+  }
+
+  /// Checks the conditions of a change; `false` if it was answered as before.
+  ///
+  /// - Throws: Why it is not executed.
+  func mayExecute(_ exchange: HTTPExchange) throws(Problem) -> Bool {
+    let request = exchange.request
+    let conditions = try ChangeConditions(request)
+    let now = EventLoop.now()
+    if let key = conditions.idempotencyKey {
+      switch answers.begin(key, fingerprint: request.fingerprint, at: now) {
+      case .execute: exchange.idempotencyKey = key
+      case .answered(let response):
+        exchange.respond(response)
+        return false
+      case .unanswered:
+        throw Problem(409, "in_progress", "a request with this Idempotency-Key is being executed")
+      case .reused:
+        throw Problem(422, "key_reused", "another request had this Idempotency-Key")
+      case .full:
+        throw Problem(
+          429,
+          ErrorCode.limit.rawValue,
+          "too many requests with an Idempotency-Key wait for their answers",
+          headers: [HTTPHeader("Retry-After", "5")]
+        )
+      }
+    }
+    let milliseconds = time.milliseconds(at: now)
+    if let limit = conditions.notAfter, milliseconds > limit {
+      throw Problem(
+        410,
+        "too_late",
+        "the request came \(milliseconds - limit) ms after its Settle-Not-After",
+        members: [.init("time_ms", .integer(milliseconds))]
+      )
+    }
+    return true
   }
 
   func answer(_ exchange: HTTPExchange, _ json: JSONValue, status: Int = 200) {
@@ -242,11 +287,30 @@ final class HTTPSurface: HTTPService {
     answer(exchange, problem.response)
   }
 
-  /// Ends a batch's request.
-  func end(_ exchange: HTTPExchange) -> Bool {
-    guard let batch = batches[ObjectIdentifier(exchange)] else { return false }
+  // MARK: - Batches
+
+  private func makeBatch(_ exchange: HTTPExchange) -> ChangeBatch {
+    let batch = ChangeBatch(
+      exchange: exchange,
+      surface: self,
+      lineLimit: context.configuration.limits.line
+    )
+    batches[ObjectIdentifier(exchange)] = batch
+    exchange.onEnd = { _ in batch.clientLeft() }
+    return batch
+  }
+
+  /// Ends a batch's request; one that was collected is executed now.
+  func endBatch(_ exchange: HTTPExchange) {
+    if let batch = batches[ObjectIdentifier(exchange)] { return batch.end() }
+    let batch = makeBatch(exchange)
+    let body = exchange.request.body
+    batch.receive(body.span)
     batch.end()
-    return true
+  }
+
+  func remove(_ batch: ChangeBatch, of exchange: HTTPExchange) {
+    batches[ObjectIdentifier(exchange)] = nil
   }
 }
 

@@ -18,6 +18,11 @@ package enum EventStreamText {
     Array("event: \(name)\ndata: ".utf8) + json + [0x0A, 0x0A]
   }
 
+  /// The gateway's time at the head of a stream, and when it began, in milliseconds.
+  package static func time(_ milliseconds: Int64, since start: Int64) -> [UInt8] {
+    named("time", Array("{\"time_ms\":\(milliseconds),\"since_ms\":\(start)}".utf8))
+  }
+
   /// Reports missing events; `last` is the number that the client sent, `first` that of the next
   /// event.
   package static func gap(after last: String, until first: UInt64) -> [UInt8] {

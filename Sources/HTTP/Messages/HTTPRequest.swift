@@ -24,6 +24,15 @@ package struct HTTPRequest: Hashable, Sendable {
     headers.first { $0.isCalled(name) }?.value
   }
 
+  /// Distinguishes requests within this process: the method, the target and the body.
+  package var fingerprint: Int {
+    var hasher = Hasher()
+    hasher.combine(method)
+    hasher.combine(target)
+    hasher.combine(body)
+    return hasher.finalize()
+  }
+
   /// The value of Content-Length; `nil` if it is missing or not a number.
   package var contentLength: Int? { value(of: "Content-Length").flatMap { Int($0) } }
 

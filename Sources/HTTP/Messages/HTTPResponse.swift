@@ -126,6 +126,7 @@ package struct Problem: Error, Hashable, Sendable {
     case 405: "Method Not Allowed"
     case 408: "Request Timeout"
     case 409: "Conflict"
+    case 410: "Gone"
     case 413: "Content Too Large"
     case 415: "Unsupported Media Type"
     case 421: "Misdirected Request"

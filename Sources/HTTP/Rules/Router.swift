@@ -117,6 +117,11 @@ extension Endpoint {
     }
   }
 
+  /// Whether a request with this method changes something.
+  package func isChanged(by method: String) -> Bool {
+    methods.contains(method) && (method == "PUT" || method == "POST")
+  }
+
   /// Whether no token is required: it only reports whether the gateway is alive, or is the page
   /// that prompts for the token.
   package var isOpen: Bool {

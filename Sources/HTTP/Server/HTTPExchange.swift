@@ -25,6 +25,8 @@ internal import Values
   package let isTrusted: Bool
   /// The client's address.
   package let peer: String
+  /// The key under which the service keeps the answer; `nil` once it has.
+  package var idempotencyKey: String?
   /// Receives the body in parts; set in ``HTTPService/begin(_:)``.
   package var onBody: ((Span<UInt8>) -> Void)?
   /// Called once at the end of the exchange, answered or not.

@@ -1,19 +1,31 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// Outgoing changes, sent at most once per frame, the newest of each key.
+// Outgoing changes. Of values the newest of each key is sent, once per frame. Presses, steps, scenes and urgent
+// values belong to their moment: all of them are sent, in order, within two seconds or not at all.
+//
+// A request has a name (`Idempotency-Key`) and is sent again under it until it is answered, so that it is executed
+// once at most. Its keys wait for the answer, others do not. Sent with a time that has passed, it is withdrawn:
+// the gateway then refuses it, whenever it comes.
 
 import { Problem } from "./problem.js";
 import { t } from "./words.js";
 
-/** How long a change waits for an unreachable gateway. */
-const CHANGE_TIMEOUT = 30_000;
-/** How long the gateway may take to answer. */
-const ANSWER_TIMEOUT = 10_000;
-/** How long after a reconnection the stream may still report that a change had arrived. */
-const REPLAY = 400;
-/** The maximum number of changes in a request, which stays below the gateway's limits. */
-const BATCH = 200;
+/** How long a value waits for an unreachable gateway. */
+const VALUE_TIMEOUT = 30_000;
+/** How long a press, a scene or an urgent value may take to the gateway. */
+const MOMENT = 2000;
+/** How long the gateway may take to answer; a step may wait for its device. */
+const ANSWER_TIMEOUT = 4000;
+const STEP_TIMEOUT = 1000;
+/** How long an urgent value waits for the answer to an earlier press of its key. */
+const PATIENCE = 500;
+/** How long the gateway surely knows what it has answered; it says 60 s. */
+const MEMORY = 55_000;
+/** The maximum length of a request, which stays below the gateway's limit. */
+const LENGTH = 48_000;
+/** How many requests may wait for answers. A browser opens six connections to one host; see ``Link``. */
+const ROOM = { change: 2, urgent: 2 };
 
 /** The prefix of this page's identifiers, different from that of any other page. */
 const pageName = (() => {
@@ -22,142 +34,286 @@ const pageName = (() => {
 })();
 
 /**
- * Calls `listener`: `sent(key, id)`, `answer(id, key, refusal)`, `unsent(keys)`, `dropped(key, id, reason)`.
+ * Calls `listener`: `added(name, id)`, `unsent(name, isUnsent)`, `answer(id, name, refusal)`, `dropped(name, id, reason)`.
+ * The name is that of a key, or `scene:` with the name of a scene.
  */
 export class Outbox {
   constructor(link, listener) {
     this.link = link;
     this.listener = listener;
-    this.entries = new Map();
-    this.isPosting = false;
-    this.frame = 0;
+    this.values = new Map();
+    this.moments = [];
+    this.requests = new Set();
+    /** The number of the newest change of each key. */
+    this.newest = new Map();
     this.number = 0;
-    addEventListener("pagehide", () => this.flush());
+    this.frame = 0;
+    this.timer = 0;
+    addEventListener("pagehide", () => this.leave());
   }
 
-  get isEmpty() { return this.entries.size === 0 && !this.isPosting; }
+  get isEmpty() { return this.values.size === 0 && this.moments.length === 0 && this.requests.size === 0; }
 
-  /** Queues a change, such as `{set: 40}`. The newest of each key is sent with the next frame. */
-  add(key, operation) {
-    const waiting = this.entries.get(key);
-    const sum = waiting && "step" in waiting.operation && "step" in operation
-      ? { step: waiting.operation.step + operation.step } : operation;
-    this.entries.delete(key);
-    this.number += 1;
-    const id = `${pageName}-${this.number}`;
-    this.entries.set(key, { operation: sum, id, at: performance.now() });
-    this.listener.sent(key, id);
-    if (this.link.state !== "live") this.listener.unsent([key]);
+  /** Queues a value, such as `{set: 40}`: it replaces the one of its key that is not sent. */
+  setValue(key, operation) {
+    this.values.delete(key);
+    this.values.set(key, this.entry(key, operation));
+    this.added(key);
     this.schedule();
   }
 
-  /** The stream is back. What may have arrived is sent again only if the stream does not report it. */
-  resume() {
-    const isUncertain = [...this.entries.values()].some((entry) => entry.mayHaveArrived);
-    if (!isUncertain) return this.schedule();
-    setTimeout(() => {
-      // Events that are repeated come without the states that they led to.
-      this.link.refresh();
-      this.schedule();
-    }, REPLAY);
+  /** Queues what belongs to its moment; `isOrder` for one that is no change: flush or cancel. */
+  act(key, operation, { isUrgent = false, isOrder = false } = {}) {
+    if (!isOrder) this.values.delete(key);
+    const entry = this.entry(key, operation);
+    this.moments.push({ ...entry, isMoment: true, isUrgent, isOrder, notAfter: this.link.clock.at(entry.at) + MOMENT });
+    if (!isOrder) this.added(key);
+    this.link.retryNow();
+    this.pump();
   }
 
-  /** The stream reports a change of this page: it has arrived. */
-  arrived(key, id) {
-    if (this.entries.get(key)?.id === id) this.entries.delete(key);
+  setScene(id) { this.act(`scene:${id}`, { scene: id }); }
+
+  entry(key, operation) {
+    this.number += 1;
+    return { key, operation, id: `${pageName}-${this.number}`, number: this.number, at: performance.now() };
+  }
+
+  added(key) {
+    this.newest.set(key, this.number);
+    this.listener.added(key, `${pageName}-${this.number}`);
+    if (!this.link.isOpen) this.listener.unsent(key, true);
   }
 
   schedule() {
-    if (this.frame || this.isPosting || this.entries.size === 0 || this.link.state !== "live") return;
+    if (this.frame || this.values.size === 0 || !this.link.isOpen) return;
+    const send = () => {
+      this.frame = 0;
+      if (this.link.isOpen) this.sendValues();
+      this.arm();
+    };
     // A hidden page has no animation frames.
-    this.frame = document.visibilityState === "visible"
-      ? requestAnimationFrame(() => this.sendQueued()) : setTimeout(() => this.sendQueued(), 50);
+    this.frame = document.visibilityState === "visible" ? requestAnimationFrame(send) : setTimeout(send, 50);
   }
 
-  async sendQueued() {
-    this.frame = 0;
-    if (this.isPosting || this.link.state !== "live") return;
+  /** Sends what can be sent, and drops what is too late. */
+  pump() {
     const now = performance.now();
-    const batch = [];
-    for (const [key, entry] of this.entries) {
-      if (batch.length >= BATCH) break;
-      this.entries.delete(key);
-      if (now - entry.at > CHANGE_TIMEOUT) this.drop(key, entry);
-      // A set is safe to repeat; a step or a press of a button is not.
-      else if (entry.mayHaveArrived && !isRepeatable(entry)) this.drop(key, entry);
-      else batch.push([key, entry]);
+    this.expire(now);
+    if (this.link.isOpen) {
+      for (const request of this.requests) if (request.isUncertain && request.retryAt <= now && this.hasRoom(request.way)) this.post(request);
+      this.sendMoments(now);
     }
-    // Steps and toggles may wait for a device's state; sets are posted apart so that they do not.
-    const isSet = ([, entry]) => "set" in entry.operation;
-    const computed = batch.filter((change) => !isSet(change));
-    const sets = batch.filter(isSet);
-    if (computed.length > 0) this.send(computed);
-    if (sets.length === 0) return;
-    this.isPosting = true;
-    await this.send(sets);
-    this.isPosting = false;
     this.schedule();
+    this.arm();
   }
 
-  drop(key, entry) {
-    this.listener.dropped(key, entry.id, t(entry.mayHaveArrived ? "noAnswer" : "notReached"));
+  /** Calls ``pump()`` when something becomes due. */
+  arm() {
+    const dues = this.moments.map((entry) => entry.at + MOMENT);
+    for (const { isUncertain, retryAt, at } of this.requests) dues.push(isUncertain && this.link.isOpen ? retryAt : at + PATIENCE, at + MEMORY);
+    for (const entry of this.values.values()) dues.push(entry.at + VALUE_TIMEOUT);
+    clearTimeout(this.timer);
+    const now = performance.now();
+    const next = Math.min(...dues.filter((due) => due > now));
+    if (Number.isFinite(next)) this.timer = setTimeout(() => this.pump(), next - now + 1);
   }
 
-  async send(batch) {
-    try {
-      for (const [key, entry] of batch) this.listener.sent(key, entry.id);
-      const answer = await this.link.fetch("v1/changes", {
-        method: "POST", headers: { "Content-Type": "application/x-ndjson" }, body: lines(batch),
-        signal: AbortSignal.timeout(ANSWER_TIMEOUT),
-      });
-      this.read(await answer.text(), batch);
-    } catch (problem) {
-      this.failed(batch, problem);
+  expire(now) {
+    const isLate = (entry) => now > entry.at + MOMENT;
+    const late = this.moments.filter(isLate);
+    this.moments = this.moments.filter((entry) => !isLate(entry));
+    for (const entry of late) this.drop(entry, "tooLate");
+    for (const [key, entry] of this.values) {
+      if (now <= entry.at + VALUE_TIMEOUT) continue;
+      this.values.delete(key);
+      this.drop(entry, "notReached");
+    }
+    for (const request of this.requests) {
+      // A gateway that has started anew does not know what the one before it has executed.
+      const isForgotten = now > request.at + MEMORY || (this.link.isOpen && request.run !== this.link.run);
+      if (!request.isUncertain || !isForgotten) continue;
+      this.requests.delete(request);
+      for (const entry of request.entries) entry.isMoment ? this.drop(entry, "noAnswer") : this.requeue(entry);
     }
   }
 
-  failed(batch, problem) {
-    const isRefused = problem instanceof Problem && problem.status < 500 && problem.status !== 401;
-    if (isRefused) {
-      for (const [key, entry] of batch) this.listener.answer(entry.id, key, problem.message);
+  // Requests
+
+  hasRoom(way) { return this.isLeaving || [...this.requests].filter((request) => request.way === way && !request.isUncertain).length < ROOM[way]; }
+
+  /** The keys that wait for an answer. A step is not waited for: it may wait for its device. */
+  get busyKeys() { return new Set([...this.requests].filter((request) => !request.isStep).flatMap((request) => request.entries.map((entry) => entry.key))); }
+
+  sendMoments(now) {
+    const urgent = new Set(this.moments.filter((entry) => entry.isUrgent && this.mayOvertake(entry.key, now)).map((entry) => entry.key));
+    const busy = this.busyKeys;
+    const send = (way, test) => {
+      const entries = this.hasRoom(way) ? this.moments.filter(test) : [];
+      if (entries.length === 0) return;
+      this.moments = this.moments.filter((entry) => !entries.includes(entry));
+      for (const entry of entries) this.overtake(entry.key);
+      this.begin(entries, way, Math.min(...entries.map((entry) => entry.notAfter)));
+    };
+    send("urgent", (entry) => urgent.has(entry.key));
+    const isFree = (entry) => !urgent.has(entry.key) && !busy.has(entry.key);
+    send("change", (entry) => isFree(entry) && !("step" in entry.operation) && !entry.operation.scene);
+    send("change", (entry) => isFree(entry) && "step" in entry.operation);
+    for (const scene of this.moments.filter((entry) => entry.operation.scene && isFree(entry))) send("change", (entry) => entry === scene);
+  }
+
+  sendValues() {
+    const busy = this.busyKeys;
+    for (const { key } of this.moments) busy.add(key);
+    const entries = [];
+    let length = 0;
+    for (const [key, entry] of this.values) {
+      if (busy.has(key)) continue;
+      length += line(entry).length;
+      if (length > LENGTH && entries.length > 0) break;
+      entries.push(entry);
+    }
+    if (entries.length === 0 || !this.hasRoom("change")) return;
+    for (const { key } of entries) this.values.delete(key);
+    this.begin(entries, "change", this.link.clock.at(performance.now()) + ANSWER_TIMEOUT);
+  }
+
+  /** Whether an urgent value may be sent although an earlier change of its key is not answered. */
+  mayOvertake(key, now) {
+    return this.requestsOf(key).every((request) => !request.entries[0].isMoment || now >= request.at + PATIENCE);
+  }
+
+  /** Withdraws what is not answered: it must not be executed after what is sent now. */
+  overtake(key) {
+    for (const request of this.requestsOf(key)) {
+      for (const entry of request.entries) entry.isOvertaken ||= entry.key === key;
+      request.isWithdrawn = true;
+      request.abort.abort();
+    }
+  }
+
+  requestsOf(key) { return [...this.requests].filter((request) => !request.isStep && request.entries.some((entry) => entry.key === key)); }
+
+  begin(entries, way, notAfter) {
+    this.number += 1;
+    const { operation } = entries[0];
+    const request = {
+      entries, way, notAfter, name: `${pageName}-${this.number}`, at: performance.now(), run: this.link.run, attempts: 0,
+      isStep: "step" in operation, path: operation.scene ? `v1/scenes/${encodeURIComponent(operation.scene)}` : "v1/changes",
+      type: operation.scene ? "application/json" : "application/x-ndjson",
+      body: operation.scene ? JSON.stringify({ id: entries[0].id, source: "panel" }) : entries.map(line).join(""),
+    };
+    this.requests.add(request);
+    this.post(request);
+  }
+
+  async post(request) {
+    request.isUncertain = false;
+    request.attempts += 1;
+    request.sentAt = performance.now();
+    request.abort = new AbortController();
+    for (const { key } of request.entries) this.listener.unsent(key, false);
+    const timer = setTimeout(() => request.abort.abort(), request.isStep ? STEP_TIMEOUT : ANSWER_TIMEOUT);
+    try {
+      const answer = await this.link.fetch(request.path, {
+        method: "POST", body: request.body, signal: request.abort.signal, keepalive: this.isLeaving,
+        headers: {
+          "Content-Type": request.type, "Idempotency-Key": request.name,
+          "Settle-Not-After": String(request.isWithdrawn ? 0 : Math.floor(request.notAfter)),
+        },
+      });
+      const text = await answer.text();
+      if (this.requests.delete(request)) this.read(text, request);
+    } catch (problem) {
+      if (this.requests.has(request)) this.failed(request, problem);
+    } finally {
+      clearTimeout(timer);
+      this.pump();
+    }
+  }
+
+  read(text, { entries, path }) {
+    if (path !== "v1/changes") return this.listener.answer(entries[0].id, entries[0].key, null);
+    const open = new Map(entries.map((entry) => [entry.id, entry]));
+    for (const reply of text.split("\n").filter((part) => part).map((part) => JSON.parse(part))) {
+      const entry = reply.error?.line ? entries[reply.error.line - 1] : open.get(reply.id);
+      if (!entry) continue;
+      const refusal = reply.error?.message ?? (reply.phase === "rejected" ? reply.reason ?? t("refused") : null);
+      this.listener.answer(entry.id, entry.key, refusal);
+    }
+  }
+
+  failed(request, problem) {
+    const status = problem instanceof Problem ? problem.status : 0;
+    if (status >= 400 && status < 500) {
+      this.requests.delete(request);
+      if (status === 410) return this.refusedAsLate(request, problem);
+      if (status === 401) {
+        for (const entry of request.entries) this.requeue(entry);
+        return this.link.restart();
+      }
+      const refusal = problem.code === "in_progress" ? null : problem.message;
+      for (const { id, key } of request.entries) this.listener.answer(id, key, refusal);
       return;
     }
-    for (const [key, entry] of batch) {
-      // Without an answer it may have arrived all the same.
-      entry.mayHaveArrived = !(problem instanceof Problem);
-      if (!this.entries.has(key)) this.entries.set(key, entry);
-    }
-    this.listener.unsent(batch.map(([key]) => key));
+    // It may have arrived all the same. A value is withdrawn, so that a newer one is not followed by it.
+    request.isUncertain = true;
+    request.isWithdrawn ||= !request.entries[0].isMoment;
+    request.retryAt = performance.now() + (request.entries.some((entry) => entry.isOvertaken) ? 0 : Math.min(2000, 100 * 2 ** request.attempts));
+    for (const { key } of request.entries) this.listener.unsent(key, true);
     // The stream may not have detected the loss yet.
-    this.link.restart();
+    if (request.attempts > 1) this.link.restart();
   }
 
-  read(text, batch) {
-    const open = new Map(batch.map(([key, entry]) => [entry.id, key]));
-    const replies = text.split("\n").filter((line) => line).map((line) => JSON.parse(line));
-    for (const reply of replies) {
-      const id = reply.id ?? (reply.error?.line ? batch[reply.error.line - 1]?.[1].id : null);
-      if (!open.has(id)) continue;
-      const refusal = reply.error?.message ?? (reply.phase === "rejected" ? reply.reason ?? t("refused") : null);
-      this.listener.answer(id, open.get(id), refusal);
+  /** The gateway has not executed the request, and never will. */
+  refusedAsLate(request, problem) {
+    const now = performance.now();
+    this.link.clock.sample(problem.time, request.sentAt, now);
+    for (const entry of request.entries) {
+      if (!entry.isMoment) {
+        this.requeue(entry);
+        continue;
+      }
+      // A clock that went wrong is corrected once.
+      const notAfter = this.link.clock.at(entry.at) + MOMENT;
+      const mayRepeat = request.isWithdrawn ? !entry.isOvertaken : notAfter > entry.notAfter + 20;
+      entry.notAfter = notAfter;
+      if (mayRepeat && now < entry.at + MOMENT) this.requeue(entry);
+      else this.drop(entry, "tooLate");
     }
   }
 
-  /** Sends the queued changes when the page is closed. */
-  flush() {
-    if (this.entries.size === 0 || this.link.state !== "live") return;
-    const batch = [...this.entries];
-    this.entries.clear();
-    this.link.fetch("v1/changes", {
-      method: "POST", keepalive: true, headers: { "Content-Type": "application/x-ndjson" }, body: lines(batch),
-    }).catch(() => {});
+  /** Queues a change that was not executed, unless there is a newer one. */
+  requeue(entry) {
+    if (entry.isMoment) this.moments = [...this.moments, entry].sort((a, b) => a.number - b.number);
+    else if (this.newest.get(entry.key) === entry.number) this.values.set(entry.key, entry);
+  }
+
+  drop(entry, reason) { this.listener.dropped(entry.key, entry.id, t(reason)); }
+
+  /** The stream reports a change of this page: it has arrived, and its answer is not waited for. */
+  arrived(id) {
+    for (const request of this.requests) {
+      const entry = request.entries.find((other) => other.id === id);
+      if (!entry) continue;
+      entry.hasArrived = true;
+      this.listener.answer(id, entry.key, null);
+      if (!request.entries.every((other) => other.hasArrived)) continue;
+      this.requests.delete(request);
+      // The answer usually comes now; one that does not would keep its connection.
+      setTimeout(() => request.abort.abort(), STEP_TIMEOUT);
+      this.pump();
+    }
+  }
+
+  /** Sends what is queued when the page is closed. */
+  leave() {
+    if (!this.link.isOpen) return;
+    this.isLeaving = true;
+    this.sendMoments(performance.now());
+    this.sendValues();
+    this.isLeaving = false;
   }
 }
 
-/** Whether it does no harm if the gateway receives the change twice. */
-function isRepeatable(entry) { return "set" in entry.operation && !entry.operation.isPress; }
-
-function lines(batch) {
-  return batch.map(([key, { id, operation: { isPress, ...operation } }]) =>
-    JSON.stringify({ key, ...operation, id, source: "panel" }) + "\n").join("");
-}
+function line({ key, id, operation }) { return JSON.stringify({ key, ...operation, id, source: "panel" }) + "\n"; }
