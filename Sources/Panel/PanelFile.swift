@@ -43,6 +43,7 @@ package struct PanelFile: Sendable {
 
   private static let files = [
     "bar.js": PanelFile(PackageResources.bar_js, script),
+    "clock.js": PanelFile(PackageResources.clock_js, script),
     "color-control.js": PanelFile(PackageResources.color_control_js, script),
     "colors.js": PanelFile(PackageResources.colors_js, script),
     "controls.css": PanelFile(PackageResources.controls_css, style),
@@ -76,6 +77,7 @@ package struct PanelFile: Sendable {
     "qr.js": PanelFile(PackageResources.qr_js, script),
     "rack.js": PanelFile(PackageResources.rack_js, script),
     "rows.js": PanelFile(PackageResources.rows_js, script),
+    "scene.js": PanelFile(PackageResources.scene_js, script),
     "settings.js": PanelFile(PackageResources.settings_js, script),
     "sheet.css": PanelFile(PackageResources.sheet_css, style),
     "sheet.js": PanelFile(PackageResources.sheet_js, script),

@@ -9,7 +9,7 @@ import { bindPointer } from "./pointer.js";
 import { t } from "./words.js";
 
 export function color(key, label, app) {
-  const put = (value) => app.change(key, { set: value }, value);
+  const put = (value) => app.set(key, value);
   // Gray has no hue: the strip stays where it was.
   let turn = 0;
   const swatch = h("input", {

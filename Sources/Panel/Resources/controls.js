@@ -11,7 +11,7 @@ import { t } from "./words.js";
 
 /**
  * Creates a control, `{ aside, body, update() }`: the element beside the name, the element below it, and
- * a function that updates both from the key. It requests changes by `app.change(key, operation, value)`.
+ * a function that updates both from the key. It requests changes by `app.set(key, value)` and `app.press(key, word)`.
  */
 export function controlFor(key, label, app) {
   switch (key.type) {
@@ -27,7 +27,7 @@ export function controlFor(key, label, app) {
 
 /** A switch; while the value is unknown, a button for each value, because there is nothing to toggle. */
 export function toggle(key, label, app, words = []) {
-  const put = (value) => app.change(key, { set: value }, value);
+  const put = (value) => app.set(key, value);
   const button = h("button", {
     type: "button", class: "switch", role: "switch", "aria-label": label, onclick: () => put(key.shown !== true),
   }, h("span", { class: "switch-track", "aria-hidden": "true" }, ...words, h("span", { class: "switch-thumb" })));
@@ -53,7 +53,7 @@ let groups = 0;
 
 function choice(key, label, app) {
   const words = key.values ?? [];
-  const put = (value) => app.change(key, { set: value }, value);
+  const put = (value) => app.set(key, value);
   if (words.length > 5 || words.join("").length > 30) {
     const select = h("select", { class: "field", "aria-label": label, onchange: () => put(select.value) });
     select.append(h("option", { value: "", disabled: true, hidden: true }, "–"));
@@ -98,7 +98,7 @@ function action(key, label, app) {
   for (const word of words) {
     const sign = isCover && ICONS[word.toLowerCase()];
     body.append(h("button", {
-      type: "button", class: "button", "aria-label": `${label}: ${readable(word)}`, onclick: () => app.change(key, { set: word, isPress: true }, undefined),
+      type: "button", class: "button", "aria-label": `${label}: ${readable(word)}`, onclick: () => app.press(key, word),
     }, ...(sign ? [icon(sign)] : []), h("span", {}, readable(word))));
   }
   return { aside: null, body, update: () => {} };
@@ -126,8 +126,8 @@ function text(key, label, app) {
   });
   const send = () => {
     isTyped = false;
-    if (key.type === "action") app.change(key, { set: field.value, isPress: true }, undefined);
-    else app.change(key, { set: field.value }, field.value);
+    if (key.type === "action") app.press(key, field.value);
+    else app.set(key, field.value);
   };
   const update = () => {
     if (isTyped && document.activeElement !== field && !same(basis, key.shown)) isTyped = false;

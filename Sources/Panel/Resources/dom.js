@@ -69,6 +69,13 @@ export function hide(node, isHidden) {
   if (node.hidden !== isHidden) node.hidden = isHidden;
 }
 
+/** Hides an element or shows it; calls `refocus` if the focus was in what is hidden. */
+export function vanish(node, isHidden, refocus) {
+  const hadFocus = isHidden && node.contains(document.activeElement);
+  hide(node, isHidden);
+  if (hadFocus) refocus();
+}
+
 export function set(node, name, value) {
   if (value === null) {
     if (node.hasAttribute(name)) node.removeAttribute(name);

@@ -12,6 +12,8 @@ const FOLLOWED_HISTORY = 240;
 const HISTORY = 12;
 /** How many milliseconds after its due time a value still counts as settling. */
 export const OVERDUE = 250;
+/** What a value waits for that is held for its device. */
+const HELD = new Set(["offline", "unknown", "asleep"]);
 /** How long the result of a change is shown. */
 export const FADE = 8000;
 
@@ -33,6 +35,8 @@ export class Key {
     this.awaitsRow = false;
     this.isOwn = false;
     this.refusal = null;
+    /** Why an earlier press was not sent, and when that was known. */
+    this.missed = null;
     this.reason = null;
     this.asked = null;
     this.acceptedCount = 0;
@@ -80,8 +84,10 @@ export class Key {
 
   // Changes of this page
 
+  isUrgent(value) { return this.urgent.some((urgent) => same(urgent, value)); }
+
   /** Records a requested change; `value` is undefined if the gateway computes it. */
-  ask(value, now) {
+  ask(value, now, isUrgent = this.isUrgent(value)) {
     if (value !== undefined) this.draft = value;
     this.isAccepted = false;
     this.awaitsRow = false;
@@ -96,11 +102,10 @@ export class Key {
       due = Math.min(due, Math.max(now, this.base + Math.max(this.maxWait, this.delay)));
     }
     if (this.lastSending !== null) due = Math.max(due, this.lastSending + this.minInterval);
-    const isUrgent = this.urgent.some((u) => same(u, value));
     this.asked = isUrgent || due <= now ? { name: "sending" } : { name: "settling", due, span: this.span };
   }
 
-  /** Records that a change is sent. */
+  /** Records that a change is handed over. */
   sent(id) {
     this.newest = id;
     this.isAccepted = false;
@@ -121,10 +126,18 @@ export class Key {
   }
 
   /** Records that a change is delivered. The stream or the next snapshot reports its acceptance. */
-  arrived(id) { this.landed = id; }
+  arrived(id) {
+    this.landed = id;
+    if (id === this.newest) this.unsent = false;
+  }
 
-  refused(id, reason, now) {
-    if (id !== this.newest || this.unsent) return;
+  /** Records that a change is not executed. Nobody misses an older value, but an older press. */
+  refused(id, reason, now, isMoment = false) {
+    if (id !== this.newest) {
+      if (isMoment) this.missed = { reason, at: now };
+      return;
+    }
+    this.unsent = false;
     const value = this.draft;
     this.isAccepted = true;
     this.awaitsRow = false;
@@ -132,6 +145,9 @@ export class Key {
     if (!this.held) this.draft = undefined;
     this.refusal = { value, reason, at: now };
   }
+
+  /** Records that a typed text was not understood. */
+  misread(reason, now) { this.refusal = { value: undefined, reason, at: now }; }
 
   release() {
     if (!this.isAccepted || this.awaitsRow) return;
@@ -209,6 +225,7 @@ export class Key {
 
   /** The progress of the newest change: a name, with its due time or reason. */
   progress(now) {
+    if (this.missed && now - this.missed.at < FADE) return { name: "failed", reason: this.missed.reason };
     if (this.asked) {
       return this.unsent ? { name: "unsent" } : this.asked;
     }
@@ -242,6 +259,15 @@ export class Key {
 
   /** Whether the result of the newest change is still shown. */
   isFresh(now) { return this.endedAt !== null && now - this.endedAt < FADE; }
+
+  /** When what is shown for a while is over. */
+  fadesAt(now) { return Math.max(this.missed?.at ?? -Infinity, this.isFresh(now) ? this.endedAt : -Infinity) + FADE; }
+
+  /** Whether "Send now" would send the value: what is held for its device is not. */
+  canFlush(now) {
+    const { name, waits } = this.progress(now);
+    return this.device.online && (name === "settling" || (name === "waiting" && !HELD.has(waits)));
+  }
 
   /** Whether a value is not sent yet. */
   isOpen(now) {

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The connection to the gateway: a stream of events that reconnects by itself. A hidden page closes it, so
-// that many tabs do not use up the connections that a browser opens to one host.
+// that many tabs do not use up the connections that a browser opens to one host. Of these six the stream has one,
+// questions have one, changes two, and urgent values two.
 
+import { Clock } from "./clock.js";
 import { Outbox } from "./outbox.js";
 import { Problem } from "./problem.js";
 import { drop, keep, stored } from "./storage.js";
@@ -14,6 +16,8 @@ const FIRST_RETRY = 300;
 const SLOWEST_RETRY = 5000;
 /** After this time without data the stream is lost; the gateway sends something every 15 s. */
 const SILENCE_TIMEOUT = 40_000;
+/** How long an answer to a question may take. */
+const READ_TIMEOUT = 5000;
 /** How long a page is hidden before it closes its stream. */
 const HIDDEN = 2000;
 const TOKEN = "settle.token";
@@ -27,6 +31,12 @@ export class Link {
   constructor(listener) {
     this.listener = listener;
     this.state = "connecting";
+    /** Whether changes can be sent: the stream is open, and the gateway's time is known. */
+    this.isOpen = false;
+    /** When this run of the gateway began. */
+    this.since = null;
+    this.clock = new Clock();
+    this.reading = Promise.resolve();
     this.token = tokenOfAddress() ?? stored(sessionStorage, TOKEN) ?? stored(localStorage, TOKEN);
     this.outbox = new Outbox(this, listener);
     this.lastEvent = null;
@@ -77,25 +87,60 @@ export class Link {
     let timer = setTimeout(() => abort.abort(), 10_000);
     try {
       const headers = this.lastEvent === null ? {} : { "Last-Event-ID": this.lastEvent };
+      const askedAt = performance.now();
       const answer = await this.fetch("v1/events?states=true", { headers, signal: abort.signal });
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      // What comes before the snapshot waits for it, except the gateway's time.
+      let early = [];
+      const events = new EventText((...event) => {
+        if (event[0] === "time") this.begin(JSON.parse(event[2]), askedAt);
+        else if (early) early.push(event);
+        else this.receive(...event);
+      });
+      while (!this.isOpen) {
+        const { value, done } = await reader.read();
+        if (done) return;
+        events.take(value);
+      }
       // The snapshot has the state up to here; the stream has everything after it.
       await this.snapshot(abort.signal);
       this.retries = 0;
       this.setState("live");
-      this.outbox.resume();
-      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-      const events = new EventText((name, id, data) => this.receive(name, id, data));
+      this.readClock();
+      for (const event of early) this.receive(...event);
+      early = null;
       for (;;) {
         clearTimeout(timer);
         timer = setTimeout(() => abort.abort(), SILENCE_TIMEOUT);
+        if (this.clock.isOld) this.readClock();
         const { value, done } = await reader.read();
         if (done) return;
         events.take(value);
       }
     } finally {
+      this.isOpen = false;
       clearTimeout(timer);
       abort.abort();
       this.abort = null;
+    }
+  }
+
+  /** The head of the stream: changes can be sent. */
+  begin({ time_ms: time, since_ms: since }, askedAt) {
+    this.since = since;
+    this.clock = new Clock();
+    this.clock.sample(time, askedAt, performance.now());
+    this.isOpen = true;
+    this.outbox.pump();
+  }
+
+  async readClock() {
+    const askedAt = performance.now();
+    try {
+      const { time_ms: time } = await this.get("healthz");
+      this.clock.sample(time, askedAt, performance.now());
+    } catch {
+      // The next data of the stream asks again.
     }
   }
 
@@ -104,7 +149,7 @@ export class Link {
     if (data === "") return;
     if (name === "message") {
       const event = JSON.parse(data);
-      this.outbox.arrived(event.key, event.id);
+      this.outbox.arrived(event.id);
       return this.listener.event(event);
     }
     if (name === "state") return this.listener.row(JSON.parse(data));
@@ -116,7 +161,7 @@ export class Link {
 
   async snapshot(signal) {
     const askedAt = performance.now();
-    this.listener.snapshot(await this.get("v1/devices", signal), askedAt);
+    this.listener.snapshot(await (await this.fetch("v1/devices", { signal })).json(), askedAt);
   }
 
   /** Reads all devices again; calls during a read cause one more read. */
@@ -129,7 +174,7 @@ export class Link {
     try {
       do {
         this.refreshAgain = false;
-        await this.snapshot();
+        await this.snapshot(AbortSignal.timeout(READ_TIMEOUT));
       } while (this.refreshAgain);
     } catch {
       // When the gateway is gone, the stream reconnects and reads everything again.
@@ -206,13 +251,17 @@ export class Link {
     return answer;
   }
 
-  async get(path, signal) { return (await this.fetch(path, { signal })).json(); }
-
-  async post(path, body) {
-    const answer = await this.fetch(path, {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    return answer.text();
+  /** Asks the gateway, one question after the other. */
+  async get(path) {
+    const before = this.reading;
+    let end;
+    this.reading = new Promise((resolve) => { end = resolve; });
+    await before;
+    try {
+      return await (await this.fetch(path, { signal: AbortSignal.timeout(READ_TIMEOUT) })).json();
+    } finally {
+      end();
+    }
   }
 }
 

@@ -6,17 +6,17 @@
 import { h, icon, set } from "./dom.js";
 import { BoxMark } from "./mark.js";
 import { ThickSlider } from "./thick.js";
-import { firstValue, inward, outward, readNumber, same, snapped, spoken, stepOf, stepped, textOf, unitOf } from "./values.js";
+import { firstValue, inward, outward, readNumber, same, snapped, spoken, stepOf, stepped, textOf, unitOf, unreadable } from "./values.js";
 import { t } from "./words.js";
 
 /** A function that moves a number by so many steps. */
 export function stepper(key, app) {
-  const put = (value) => app.change(key, { set: value }, value);
+  const put = (value) => app.set(key, value);
   return (count) => {
     const base = key.shown;
     if (typeof base !== "number") {
       // Each member of a group counts from its own value; a device has nothing to count from.
-      return key.device.isGroup ? app.change(key, { step: count * stepOf(key) }, undefined) : put(firstValue(key, count));
+      return key.device.isGroup ? app.step(key, count * stepOf(key)) : put(firstValue(key, count));
     }
     const value = stepped(key, base, count);
     if (!same(value, base)) put(value);
@@ -75,10 +75,13 @@ function figureField(key, label, app, stepBy) {
     isTyped = false;
     const text = field.value.trim();
     if (text === "") return;
-    // The gateway rejects text that is not a number, with a suggestion.
-    const number = readNumber(text);
-    const value = number === null ? text : inward(key, number);
-    app.change(key, { set: value }, typeof value === "number" ? value : undefined);
+    // The gateway knows the range that a percentage is a part of.
+    const isShare = text.endsWith("%") && unitOf(key) !== "%";
+    const plain = text.endsWith("%") ? text.slice(0, -1) : text;
+    const number = readNumber(plain);
+    if (number === null) app.misread(key, unreadable(plain));
+    else if (isShare) app.set(key, `${number}%`, null);
+    else app.set(key, inward(key, number));
   };
   const update = () => {
     const value = key.shown;

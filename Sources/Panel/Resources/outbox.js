@@ -15,9 +15,11 @@ import { t } from "./words.js";
 const VALUE_TIMEOUT = 30_000;
 /** How long a press, a scene or an urgent value may take to the gateway. */
 const MOMENT = 2000;
-/** How long the gateway may take to answer; a step may wait for its device. */
-const ANSWER_TIMEOUT = 4000;
-const STEP_TIMEOUT = 1000;
+/**
+ * How long the gateway may take to answer before a request is sent again: three round trips, at least the first of
+ * these and at most the last, and twice as long with each attempt.
+ */
+const ANSWER_TIMEOUTS = [500, 4000];
 /** How long an urgent value waits for the answer to an earlier press of its key. */
 const PATIENCE = 500;
 /** How long the gateway surely knows what it has answered; it says 60 s. */
@@ -34,8 +36,8 @@ const pageName = (() => {
 })();
 
 /**
- * Calls `listener`: `added(name, id)`, `unsent(name, isUnsent)`, `answer(id, name, refusal)`, `dropped(name, id, reason)`.
- * The name is that of a key, or `scene:` with the name of a scene.
+ * Calls `listener`: `added(name, id)`, `unsent(name, isUnsent)`, `answer(entry, refusal)`, `dropped(entry, reason)`.
+ * The name, which is the `key` of an entry, is that of a key, or `scene:` with the name of a scene.
  */
 export class Outbox {
   constructor(link, listener) {
@@ -46,6 +48,8 @@ export class Outbox {
     this.requests = new Set();
     /** The number of the newest change of each key. */
     this.newest = new Map();
+    /** By the id of a change, the urgent one that was sent before its answer. */
+    this.overtaken = new Map();
     this.number = 0;
     this.frame = 0;
     this.timer = 0;
@@ -131,7 +135,7 @@ export class Outbox {
     }
     for (const request of this.requests) {
       // A gateway that has started anew does not know what the one before it has executed.
-      const isForgotten = now > request.at + MEMORY || (this.link.isOpen && request.run !== this.link.run);
+      const isForgotten = now > request.at + MEMORY || (this.link.isOpen && request.since !== this.link.since);
       if (!request.isUncertain || !isForgotten) continue;
       this.requests.delete(request);
       for (const entry of request.entries) entry.isMoment ? this.drop(entry, "noAnswer") : this.requeue(entry);
@@ -152,7 +156,7 @@ export class Outbox {
       const entries = this.hasRoom(way) ? this.moments.filter(test) : [];
       if (entries.length === 0) return;
       this.moments = this.moments.filter((entry) => !entries.includes(entry));
-      for (const entry of entries) this.overtake(entry.key);
+      for (const entry of entries) this.overtake(entry);
       this.begin(entries, way, Math.min(...entries.map((entry) => entry.notAfter)));
     };
     send("urgent", (entry) => urgent.has(entry.key));
@@ -175,7 +179,7 @@ export class Outbox {
     }
     if (entries.length === 0 || !this.hasRoom("change")) return;
     for (const { key } of entries) this.values.delete(key);
-    this.begin(entries, "change", this.link.clock.at(performance.now()) + ANSWER_TIMEOUT);
+    this.begin(entries, "change", this.link.clock.at(performance.now()) + ANSWER_TIMEOUTS[1]);
   }
 
   /** Whether an urgent value may be sent although an earlier change of its key is not answered. */
@@ -184,9 +188,12 @@ export class Outbox {
   }
 
   /** Withdraws what is not answered: it must not be executed after what is sent now. */
-  overtake(key) {
-    for (const request of this.requestsOf(key)) {
-      for (const entry of request.entries) entry.isOvertaken ||= entry.key === key;
+  overtake(urgent) {
+    for (const request of this.requestsOf(urgent.key)) {
+      for (const entry of request.entries.filter((other) => other.key === urgent.key)) {
+        entry.isOvertaken = true;
+        this.overtaken.set(entry.id, urgent);
+      }
       request.isWithdrawn = true;
       request.abort.abort();
     }
@@ -198,7 +205,7 @@ export class Outbox {
     this.number += 1;
     const { operation } = entries[0];
     const request = {
-      entries, way, notAfter, name: `${pageName}-${this.number}`, at: performance.now(), run: this.link.run, attempts: 0,
+      entries, way, notAfter, name: `${pageName}-${this.number}`, at: performance.now(), since: this.link.since, attempts: 0,
       isStep: "step" in operation, path: operation.scene ? `v1/scenes/${encodeURIComponent(operation.scene)}` : "v1/changes",
       type: operation.scene ? "application/json" : "application/x-ndjson",
       body: operation.scene ? JSON.stringify({ id: entries[0].id, source: "panel" }) : entries.map(line).join(""),
@@ -212,8 +219,10 @@ export class Outbox {
     request.attempts += 1;
     request.sentAt = performance.now();
     request.abort = new AbortController();
-    for (const { key } of request.entries) this.listener.unsent(key, false);
-    const timer = setTimeout(() => request.abort.abort(), request.isStep ? STEP_TIMEOUT : ANSWER_TIMEOUT);
+    if (request.attempts === 1) for (const { key } of request.entries) this.listener.unsent(key, false);
+    const [least, most] = ANSWER_TIMEOUTS;
+    const patience = Math.max(least, 3 * this.link.clock.roundTrip) * 2 ** (request.attempts - 1);
+    const timer = setTimeout(() => request.abort.abort(), Math.min(patience, most));
     try {
       const answer = await this.link.fetch(request.path, {
         method: "POST", body: request.body, signal: request.abort.signal, keepalive: this.isLeaving,
@@ -233,13 +242,13 @@ export class Outbox {
   }
 
   read(text, { entries, path }) {
-    if (path !== "v1/changes") return this.listener.answer(entries[0].id, entries[0].key, null);
+    if (path !== "v1/changes") return this.listener.answer(entries[0], null);
     const open = new Map(entries.map((entry) => [entry.id, entry]));
     for (const reply of text.split("\n").filter((part) => part).map((part) => JSON.parse(part))) {
       const entry = reply.error?.line ? entries[reply.error.line - 1] : open.get(reply.id);
       if (!entry) continue;
       const refusal = reply.error?.message ?? (reply.phase === "rejected" ? reply.reason ?? t("refused") : null);
-      this.listener.answer(entry.id, entry.key, refusal);
+      this.listener.answer(entry, refusal);
     }
   }
 
@@ -253,7 +262,7 @@ export class Outbox {
         return this.link.restart();
       }
       const refusal = problem.code === "in_progress" ? null : problem.message;
-      for (const { id, key } of request.entries) this.listener.answer(id, key, refusal);
+      for (const entry of request.entries) this.listener.answer(entry, refusal);
       return;
     }
     // It may have arrived all the same. A value is withdrawn, so that a newer one is not followed by it.
@@ -262,7 +271,7 @@ export class Outbox {
     request.retryAt = performance.now() + (request.entries.some((entry) => entry.isOvertaken) ? 0 : Math.min(2000, 100 * 2 ** request.attempts));
     for (const { key } of request.entries) this.listener.unsent(key, true);
     // The stream may not have detected the loss yet.
-    if (request.attempts > 1) this.link.restart();
+    if (request.attempts > 2) this.link.restart();
   }
 
   /** The gateway has not executed the request, and never will. */
@@ -270,6 +279,7 @@ export class Outbox {
     const now = performance.now();
     this.link.clock.sample(problem.time, request.sentAt, now);
     for (const entry of request.entries) {
+      this.overtaken.delete(entry.id);
       if (!entry.isMoment) {
         this.requeue(entry);
         continue;
@@ -289,19 +299,24 @@ export class Outbox {
     else if (this.newest.get(entry.key) === entry.number) this.values.set(entry.key, entry);
   }
 
-  drop(entry, reason) { this.listener.dropped(entry.key, entry.id, t(reason)); }
+  drop(entry, reason) { this.listener.dropped(entry, t(reason)); }
 
   /** The stream reports a change of this page: it has arrived, and its answer is not waited for. */
   arrived(id) {
+    for (const urgent of this.overtaken.values()) urgent.isAccepted ||= urgent.id === id;
+    const urgent = this.overtaken.get(id);
+    this.overtaken.delete(id);
+    // It came all the same, and last: what overtook it is repeated.
+    if (urgent?.isAccepted && this.newest.get(urgent.key) === urgent.number) this.act(urgent.key, urgent.operation, { isUrgent: true });
     for (const request of this.requests) {
       const entry = request.entries.find((other) => other.id === id);
       if (!entry) continue;
       entry.hasArrived = true;
-      this.listener.answer(id, entry.key, null);
+      this.listener.answer(entry, null);
       if (!request.entries.every((other) => other.hasArrived)) continue;
       this.requests.delete(request);
       // The answer usually comes now; one that does not would keep its connection.
-      setTimeout(() => request.abort.abort(), STEP_TIMEOUT);
+      setTimeout(() => request.abort.abort(), ANSWER_TIMEOUTS[0]);
       this.pump();
     }
   }

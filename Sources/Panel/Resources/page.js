@@ -6,9 +6,9 @@
 import { h, say, set } from "./dom.js";
 import { slugOf } from "./order.js";
 import { rowsOf, spansOf } from "./rack.js";
+import { SceneView } from "./scene.js";
 import { Sight } from "./sight.js";
 import { TileView } from "./tiles.js";
-import { readable } from "./values.js";
 import { t } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
@@ -20,6 +20,8 @@ export class Page {
   constructor(app) {
     this.app = app;
     this.tiles = new Map();
+    /** The scenes, by the names that they have in the outbox. */
+    this.scenes = new Map();
     this.sections = [];
     this.words = [];
     this.only = null;
@@ -71,9 +73,11 @@ export class Page {
   }
 
   sceneSection(scenes) {
+    const old = this.scenes;
+    this.scenes = new Map(scenes.map((scene) => [`scene:${scene.id}`, old.get(`scene:${scene.id}`) ?? new SceneView(scene, this.app)]));
     if (scenes.length === 0) return [];
-    const buttons = scenes.map(({ id, name }) => h("button", { type: "button", class: "button scene", onclick: () => this.app.runScene(id) }, name ?? readable(id)));
-    return [h("section", { class: "area scenes", "aria-labelledby": "area-scenes" }, h("h2", { id: "area-scenes" }, t("scenes")), h("div", { class: "scene-row" }, ...buttons))];
+    return [h("section", { class: "area scenes", "aria-labelledby": "area-scenes" }, h("h2", { id: "area-scenes" }, t("scenes")),
+      h("div", { class: "scene-row" }, ...[...this.scenes.values()].map((scene) => scene.node)))];
   }
 
   areaLinks() {

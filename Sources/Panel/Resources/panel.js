@@ -40,13 +40,13 @@ class Panel {
       snapshot: (answer, askedAt) => this.load(answer, askedAt),
       event: (event) => this.receive(event),
       row: (row, askedAt) => this.row(row, askedAt),
-      sent: (key, id) => this.house.find(key)?.sent(id),
-      answer: (id, key, refusal) => this.answer(id, key, refusal),
-      unsent: (keys) => keys.forEach((name) => this.mark(name, (key) => { key.unsent = true; })),
-      dropped: (name, id, reason) => this.mark(name, (key) => {
-        key.unsent = false;
-        key.refused(id, reason, performance.now());
+      added: (name, id) => this.mark(name, (target) => target.sent(id)),
+      unsent: (name, isUnsent) => this.mark(name, (target) => { target.unsent = isUnsent; }),
+      answer: (entry, refusal) => this.mark(entry.key, (target) => {
+        if (refusal === null) target.arrived(entry.id);
+        else target.refused(entry.id, refusal, performance.now(), entry.isMoment);
       }),
+      dropped: (entry, reason) => this.mark(entry.key, (target) => target.refused(entry.id, reason, performance.now(), entry.isMoment)),
     });
     this.bar = new Bar(this);
     this.page = new Page(this);
@@ -92,14 +92,13 @@ class Panel {
     this.touch(key);
   }
 
-  answer(id, name, refusal) {
-    this.mark(name, (key) => {
-      if (refusal === null) key.arrived(id);
-      else key.refused(id, refusal, performance.now());
-    });
-  }
-
+  /** Changes what is known of a key or of a scene, and draws it. */
   mark(name, change) {
+    const scene = this.page.scenes.get(name);
+    if (scene) {
+      change(scene);
+      return scene.draw();
+    }
     const key = this.house.find(name);
     if (!key) return;
     change(key);
@@ -108,19 +107,42 @@ class Panel {
 
   // Changes of the user
 
-  /** Requests a change; `value` is undefined if the gateway computes it. */
-  change(key, operation, value) {
-    key.ask(value, performance.now());
+  /** Requests a value; `shown` is what the key shows from now on, if the gateway computes it. */
+  set(key, value, shown = value) {
+    if (key.isUrgent(value)) return this.act(key, { set: value }, value);
+    this.ask(key, shown ?? undefined, () => this.link.outbox.setValue(key.key, { set: value }));
+  }
+
+  /** Presses a button of an action. */
+  press(key, word) { this.act(key, { set: word }, undefined); }
+
+  /** Moves each member of a group by so many steps. */
+  step(key, amount) { this.act(key, { step: amount }, undefined); }
+
+  /** Requests what belongs to its moment; `value` is undefined if it is not to be shown as the key's. */
+  act(key, operation, value) {
+    const isUrgent = key.isUrgent(operation.set);
+    this.ask(key, value, () => this.link.outbox.act(key.key, operation, { isUrgent }), isUrgent);
+  }
+
+  ask(key, value, send, isUrgent = false) {
+    key.ask(value, performance.now(), isUrgent);
     this.pending.follow(key);
     // Drawn now and not with the next frame, so that the number follows the pointer.
     this.show(key, performance.now());
-    this.link.outbox.add(key.key, operation);
+    send();
     this.touch(key);
   }
 
   retry(key, value) {
-    if (key.type === "action") this.change(key, { set: value, isPress: true }, undefined);
-    else this.change(key, { set: value }, value);
+    if (key.type === "action") this.press(key, value);
+    else this.set(key, value);
+  }
+
+  /** What was typed cannot be read: it is not sent, and the value stays. */
+  misread(key, reason) {
+    key.misread(reason, performance.now());
+    this.touch(key);
   }
 
   hold(key, isHeld) {
@@ -131,16 +153,15 @@ class Panel {
   }
 
   /** Sends or cancels what waits. */
-  order(name, key) { return this.post(`v1/${name}`, { key: key.key }); }
+  order(name, key) {
+    this.link.outbox.act(key.key, { [name]: true }, { isOrder: true });
+  }
 
-  runScene(id) { return this.post(`v1/scenes/${encodeURIComponent(id)}`); }
-
-  async post(path, body) {
-    try {
-      await this.link.post(path, body);
-    } catch (problem) {
-      this.alert(problem.message);
-    }
+  /** Moves the focus from a button that vanishes to the control of its key. */
+  focus(key) {
+    const row = this.sheet.rows.get(key);
+    if (row) row.focus();
+    else this.page.tileOf(key.device)?.focus();
   }
 
   // The open device, and its place
@@ -201,7 +222,7 @@ class Panel {
     if (progress.name === "failed" && before && before !== "failed") this.alert(`${labelOf(key)}: ${failureText(progress)}`);
     if (progress.name === "waiting" && this.page.tileOf(key.device)?.isSeen) this.lookAgain(key, 2000, 2000);
     if (progress.name === "waiting" && progress.due !== null) this.drawLater(key, 1000);
-    else if (key.isFresh(now)) this.drawLater(key, key.endedAt + FADE - now + 20);
+    else if (key.fadesAt(now) > now) this.drawLater(key, key.fadesAt(now) - now + 20);
   }
 
   /** Reads a key again when its quiet period should have ended. */

@@ -31,8 +31,7 @@ export class ThickSlider {
       h("div", { class: "thick-base", "aria-hidden": "true" }, this.base), this.bar, this.actual, this.thumb, this.range);
     if (key.unit === "mired" || key.unit === "K") this.node.dataset.tint = key.unit;
     const put = () => {
-      const value = snapped(key, this.range.valueAsNumber);
-      app.change(key, { set: value }, value);
+      app.set(key, snapped(key, this.range.valueAsNumber));
     };
     bindPointer(this.range, key, app, put, () => this.follow());
   }

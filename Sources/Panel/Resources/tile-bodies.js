@@ -61,7 +61,7 @@ function cover({ movement, position }, app) {
   const words = [...movement.values].sort((a, b) => "up stop down".indexOf(directionOf(a)) - "up stop down".indexOf(directionOf(b)));
   const buttons = words.map((word) => h("button", {
     type: "button", class: `button move-${directionOf(word)}`, "aria-label": `${label}: ${readable(word)}`,
-    onclick: () => app.change(movement, { set: word, isPress: true }, undefined),
+    onclick: () => app.press(movement, word),
   }, icon(directionOf(word))));
   return {
     node: h("div", { class: "tile-body moves", role: "group", "aria-label": label }, ...buttons),
@@ -85,7 +85,7 @@ function power({ main }, app) {
 }
 
 function choice({ main }, app) {
-  const select = h("select", { class: "field", "aria-label": labelOf(main), onchange: () => app.change(main, { set: select.value }, select.value) },
+  const select = h("select", { class: "field", "aria-label": labelOf(main), onchange: () => app.set(main, select.value) },
     h("option", { value: "", disabled: true, hidden: true }, "–"), ...(main.values ?? []).map((word) => h("option", { value: word }, readable(word))));
   return {
     node: h("div", { class: "tile-body" }, select), mark: null, text: () => main.name ?? readable(main.id),
@@ -99,7 +99,7 @@ function choice({ main }, app) {
 function action({ main }, app) {
   if (!main.values?.length) return nothing({ main });
   const buttons = main.values.slice(0, 3).map((word) => h("button", {
-    type: "button", class: "button", "aria-label": `${labelOf(main)}: ${readable(word)}`, onclick: () => app.change(main, { set: word, isPress: true }, undefined),
+    type: "button", class: "button", "aria-label": `${labelOf(main)}: ${readable(word)}`, onclick: () => app.press(main, word),
   }, readable(word)));
   return { node: h("div", { class: "tile-body moves" }, ...buttons), mark: null, update: () => {}, text: () => main.name ?? readable(main.id) };
 }

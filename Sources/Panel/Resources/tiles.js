@@ -4,7 +4,7 @@
 // A tile for each device. Only tiles near the visible part of the page have a body, and only those on it follow
 // changes.
 
-import { h, hide, icon, say, set } from "./dom.js";
+import { h, hide, icon, say, set, vanish } from "./dom.js";
 import { lightOf, planOf } from "./kinds.js";
 import { Mark } from "./mark.js";
 import { failureText, needOf, OVER, statusText } from "./progress.js";
@@ -53,7 +53,7 @@ export class TileView {
     const key = this.plan.power;
     return h("button", {
       type: "button", class: "tile-power", role: "switch", "aria-label": labelOf(key),
-      onclick: () => this.app.change(key, { set: key.shown !== true }, key.shown !== true),
+      onclick: () => this.app.set(key, key.shown !== true),
     }, icon(signOf(this.plan)));
   }
 
@@ -95,7 +95,7 @@ export class TileView {
     if (this.isSeen) this.app.rings.follow(this, progress);
     this.failed = leading?.progress.name === "failed" ? leading : null;
     const canRetry = Boolean(this.failed) && this.failed.progress.value !== undefined && this.failed.progress.value !== null;
-    hide(this.retry, !canRetry);
+    vanish(this.retry, !canRetry, () => this.focus());
     set(this.node, "data-retry", canRetry ? "" : null);
     if (canRetry) set(this.retry, "aria-label", `${labelOf(this.failed.key)}: ${t("retry")}`);
     // Another attribute than that of the rings, so that a change of it is none of theirs.
@@ -147,6 +147,12 @@ export class TileView {
     const parts = [...this.body.text(isOff).split(" · "), ...this.plan.readings.filter((key) => key !== this.plan.actual || this.plan.kind !== "climate").slice(0, 2)
       .map((key) => (this.plan.kind === "reading" ? null : spoken(key, key.shown)))];
     return parts.filter((part) => part);
+  }
+
+  /** Moves the focus to the control, or to the name where there are several. */
+  focus() {
+    const nodes = [...this.node.querySelectorAll(".tile-body :is(input, select, [role=switch])")];
+    (nodes.find((node) => node.offsetParent) ?? this.name).focus({ preventScroll: true });
   }
 
   again() { this.app.retry(this.failed.key, this.failed.progress.value); }
