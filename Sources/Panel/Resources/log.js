@@ -12,6 +12,7 @@ const ENDS = new Set(["confirmed", "failed", "expired", "superseded", "unchanged
 
 export class CommandLog {
   constructor(app) {
+    this.app = app;
     this.key = null;
     this.title = h("h3", { class: "log-title" });
     this.policy = h("p", { class: "quiet" });
@@ -34,7 +35,11 @@ export class CommandLog {
   update(now) {
     const { key } = this;
     const isOpen = key.isOpen(now);
-    for (const button of [this.flush, this.cancel]) set(button, "disabled", isOpen ? null : "");
+    const hadFocus = this.node.contains(document.activeElement);
+    set(this.cancel, "disabled", isOpen ? null : "");
+    set(this.flush, "disabled", isOpen && key.canFlush(now) ? null : "");
+    // A button that is disabled has lost the focus.
+    if (hadFocus && document.activeElement.disabled !== false) this.app.focus(key);
     const sent = key.history.filter((event) => (event.phase === "sending" && event.attempt === 1) || event.phase === "unchanged").slice(-LISTED).reverse();
     const lines = sent.map((command) => {
       const later = key.history.filter((event) => event.id === command.id);

@@ -3,7 +3,7 @@
 
 // The value that waits after the finger was lifted, with "Send now" and "Cancel", at the end of the page.
 
-import { h, hide, say } from "./dom.js";
+import { h, say, vanish } from "./dom.js";
 import { labelOf } from "./rows.js";
 import { spoken } from "./values.js";
 import { t } from "./words.js";
@@ -17,7 +17,9 @@ export class PendingBar {
     this.key = null;
     this.text = h("span", { class: "pending-text", dir: "auto" });
     const order = (name, word, style) => h("button", { type: "button", class: `button ${style}`, onclick: () => app.order(name, this.key) }, t(word));
-    node.append(this.text, order("cancel", "cancel", ""), order("flush", "sendNow", "primary"));
+    this.app = app;
+    this.flush = order("flush", "sendNow", "primary");
+    node.append(this.text, order("cancel", "cancel", ""), this.flush);
   }
 
   /** Follows the key that was changed last on this page. */
@@ -28,7 +30,9 @@ export class PendingBar {
     if (!key) return;
     const { name } = key.progress(now);
     const isShown = key.isOwn && !key.held && (name === "waiting" || (name === "settling" && key.span >= LONG));
-    hide(this.node, !isShown);
+    const refocus = () => this.app.focus(key);
+    vanish(this.node, !isShown, refocus);
+    vanish(this.flush, !key.canFlush(now), refocus);
     if (isShown) say(this.text, `${labelOf(key)}: ${spoken(key, key.pending?.value ?? key.shown)}`);
   }
 }

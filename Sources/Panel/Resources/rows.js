@@ -4,7 +4,7 @@
 // A row of a device's sheet: one property with its fine control, and its recent changes falling below it.
 
 import { controlFor } from "./controls.js";
-import { h, hide, icon, say, set } from "./dom.js";
+import { h, icon, say, set, vanish } from "./dom.js";
 import { Fall } from "./fall.js";
 import { Mark } from "./mark.js";
 import { failureText, OVER, statusText } from "./progress.js";
@@ -27,8 +27,9 @@ export class PropertyView {
     this.trouble = null;
     this.control = key.isReadOnly ? reading(key) : controlFor(key, this.label, app);
     this.mark = this.control.mark ?? new Mark();
-    this.orders = h("span", { class: "orders", hidden: true }, ...[["cancel", "close"], ["flush", "send"]].map(([order, sign]) =>
-      h("button", { type: "button", class: "round", "aria-label": `${this.label}: ${t(order === "flush" ? "sendNow" : order)}`, onclick: () => app.order(order, key) }, icon(sign))));
+    [this.cancel, this.flush] = [["cancel", "close"], ["flush", "send"]].map(([order, sign]) =>
+      h("button", { type: "button", class: "round", "aria-label": `${this.label}: ${t(order === "flush" ? "sendNow" : order)}`, onclick: () => app.order(order, key) }, icon(sign)));
+    this.orders = h("span", { class: "orders", hidden: true }, this.cancel, this.flush);
     this.labelButton = h("button", { type: "button", class: "label", "aria-label": `${this.label}: ${t("timeline")}`, "aria-pressed": "false", onclick: () => app.sheet.showLog(key) },
       h("span", { class: "name", title: this.name, dir: "auto" }, this.name), this.status);
     this.fall = key.range && !key.isReadOnly ? new Fall(key) : null;
@@ -49,7 +50,8 @@ export class PropertyView {
     set(this.mark.node, "data-old", this.key.isFresh(now) || !OVER.has(progress.name) ? null : "");
     this.app.rings.follow(this, progress);
     this.control.update();
-    hide(this.orders, !this.key.isOpen(now) || progress.name === "unsent" || this.key.span < SHORT);
+    vanish(this.flush, !this.key.canFlush(now), () => this.focus());
+    vanish(this.orders, !this.key.isOpen(now) || progress.name === "unsent" || this.key.span < SHORT, () => this.focus());
     say(this.status, progress.name === "failed" ? "" : statusText(this.key, progress, now));
     this.showTrouble(progress);
     this.fall?.wake(now);
@@ -57,6 +59,7 @@ export class PropertyView {
 
   showTrouble(progress) {
     if (progress.name !== "failed") {
+      if (this.trouble) vanish(this.trouble, true, () => this.focus());
       this.trouble?.remove();
       this.trouble = null;
       return;
@@ -74,9 +77,12 @@ export class PropertyView {
     this.trouble.append(this.retry);
   }
 
-  again() {
-    this.node.querySelector("input, select, [role=switch], .button")?.focus({ preventScroll: true });
-    this.app.retry(this.key, this.failedValue);
+  again() { this.app.retry(this.key, this.failedValue); }
+
+  /** Moves the focus to the control. */
+  focus() {
+    const nodes = [...this.node.querySelectorAll("input, select, [role=switch], .button, .label")];
+    nodes.find((node) => node.offsetParent && !this.trouble?.contains(node))?.focus({ preventScroll: true });
   }
 
   overdue(by) { this.app.overdue(this.key, by); }
