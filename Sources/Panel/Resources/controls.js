@@ -6,6 +6,7 @@
 import { color } from "./color-control.js";
 import { h, hide, icon, set } from "./dom.js";
 import { number } from "./number-control.js";
+import { directionOf, inOrder, isMovement } from "./kinds.js";
 import { readable, same } from "./values.js";
 import { t } from "./words.js";
 
@@ -84,22 +85,14 @@ function choice(key, label, app) {
   };
 }
 
-const ICONS = { open: "up", up: "up", close: "down", down: "down", stop: "stop", halt: "stop", pause: "stop" };
-
 function action(key, label, app) {
-  // A cover's buttons are in the expected order: up, stop, down.
-  const order = { up: 0, stop: 1, down: 2 };
-  const words = [...key.values];
-  const isCover = words.every((word) => ICONS[word.toLowerCase()]);
-  if (isCover) {
-    words.sort((a, b) => order[ICONS[a.toLowerCase()]] - order[ICONS[b.toLowerCase()]]);
-  }
+  const isCover = isMovement(key);
+  const words = isCover ? inOrder(key.values) : key.values;
   const body = h("div", { class: "actions", role: "group", "aria-label": label });
   for (const word of words) {
-    const sign = isCover && ICONS[word.toLowerCase()];
     body.append(h("button", {
       type: "button", class: "button", "aria-label": `${label}: ${readable(word)}`, onclick: () => app.press(key, word),
-    }, ...(sign ? [icon(sign)] : []), h("span", {}, readable(word))));
+    }, ...(isCover ? [icon(directionOf(word))] : []), h("span", {}, readable(word))));
   }
   return { aside: null, body, update: () => {} };
 }

@@ -5,13 +5,13 @@
 // line for each command that was sent. Across is the value, at the place of the thumb; down is the time.
 
 import { h, set } from "./dom.js";
+import { ENDS } from "./key.js";
 import { shareOf } from "./thick.js";
 import { changes, commands, textOf, typed } from "./values.js";
 import { t } from "./words.js";
 
 /** How long, in milliseconds, an event is on the canvas at least. */
 const SPAN = 10_000;
-const ENDS = new Set(["confirmed", "failed", "expired", "superseded", "unchanged", "cancelled"]);
 
 export class Fall {
   constructor(key) {

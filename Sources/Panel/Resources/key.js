@@ -4,7 +4,7 @@
 // One property: its values, and the progress of its newest change. It uses neither network nor DOM. Times
 // are milliseconds of performance.now().
 
-import { same } from "./values.js";
+import { readable, same } from "./values.js";
 import { t } from "./words.js";
 
 /** The maximum number of events for the timeline of a key that somebody looks at, and of any other. */
@@ -14,6 +14,8 @@ const HISTORY = 12;
 export const OVERDUE = 250;
 /** What a value waits for that is held for its device. */
 const HELD = new Set(["offline", "unknown", "asleep"]);
+/** The phases in which a command ends. */
+export const ENDS = new Set(["confirmed", "failed", "expired", "superseded", "unchanged", "cancelled"]);
 /** How long the result of a change is shown. */
 export const FADE = 8000;
 
@@ -275,3 +277,6 @@ export class Key {
     return name === "settling" || name === "waiting" || name === "unsent";
   }
 }
+
+/** How a key is called where its device is not clear. */
+export function labelOf(key) { return `${key.device.name}, ${key.name ?? readable(key.id)}`; }

@@ -15,6 +15,12 @@ export function isMovement(key) {
 /** The direction of a cover's word: up, stop or down. */
 export function directionOf(word) { return UP_DOWN[word.toLowerCase()]; }
 
+/** The words of a cover in the order of its buttons: up, stop, down. */
+export function inOrder(words) {
+  const place = (word) => ["up", "stop", "down"].indexOf(directionOf(word));
+  return [...words].sort((a, b) => place(a) - place(b));
+}
+
 /**
  * The plan of a device's tile: its `kind`, its `main` property, which the tile changes directly, its `power`,
  * and the others by what they are. Names decide where types alone do not.

@@ -4,11 +4,11 @@
 // The newest commands of a key as a list, with how each ended, and what can be done with the one that waits.
 
 import { h, say, set } from "./dom.js";
+import { ENDS } from "./key.js";
 import { changes, commands, duration, spoken } from "./values.js";
 import { t } from "./words.js";
 
 const LISTED = 8;
-const ENDS = new Set(["confirmed", "failed", "expired", "superseded", "unchanged", "cancelled"]);
 
 export class CommandLog {
   constructor(app) {

@@ -6,7 +6,7 @@
 import { Bar } from "./bar.js";
 import { say } from "./dom.js";
 import { House } from "./house.js";
-import { FADE, OVERDUE } from "./key.js";
+import { FADE, OVERDUE, labelOf } from "./key.js";
 import { startKiosk } from "./kiosk.js";
 import { Link } from "./link.js";
 import { Rings } from "./mark.js";
@@ -15,7 +15,6 @@ import { Pace } from "./pace.js";
 import { Page } from "./page.js";
 import { PendingBar } from "./pending.js";
 import { failureText } from "./progress.js";
-import { labelOf } from "./rows.js";
 import { Settings, showTheme } from "./settings.js";
 import { Sheet } from "./sheet.js";
 import { Choices } from "./storage.js";

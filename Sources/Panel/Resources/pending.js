@@ -4,7 +4,7 @@
 // The value that waits after the finger was lifted, with "Send now" and "Cancel", at the end of the page.
 
 import { h, say, vanish } from "./dom.js";
-import { labelOf } from "./rows.js";
+import { labelOf } from "./key.js";
 import { spoken } from "./values.js";
 import { t } from "./words.js";
 

@@ -6,6 +6,7 @@
 import { controlFor } from "./controls.js";
 import { h, icon, say, set, vanish } from "./dom.js";
 import { Fall } from "./fall.js";
+import { labelOf } from "./key.js";
 import { Mark } from "./mark.js";
 import { failureText, OVER, statusText } from "./progress.js";
 import { readable, spoken } from "./values.js";
@@ -87,9 +88,6 @@ export class PropertyView {
 
   overdue(by) { this.app.overdue(this.key, by); }
 }
-
-/** How a key is called where its device is not clear. */
-export function labelOf(key) { return `${key.device.name}, ${key.name ?? readable(key.id)}`; }
 
 /** A property that only its device changes. */
 function reading(key) {

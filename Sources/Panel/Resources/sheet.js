@@ -7,7 +7,8 @@ import { h, icon, say, set } from "./dom.js";
 import { History } from "./history.js";
 import { lightOf, planOf } from "./kinds.js";
 import { CommandLog } from "./log.js";
-import { labelOf, PropertyView } from "./rows.js";
+import { PropertyView } from "./rows.js";
+import { labelOf } from "./key.js";
 import { t } from "./words.js";
 
 export class Sheet {

@@ -7,10 +7,10 @@
 
 import { toggle } from "./controls.js";
 import { h, icon, say, set } from "./dom.js";
-import { directionOf } from "./kinds.js";
+import { directionOf, inOrder } from "./kinds.js";
 import { BoxMark } from "./mark.js";
 import { stepButton, stepper } from "./number-control.js";
-import { labelOf } from "./rows.js";
+import { labelOf } from "./key.js";
 import { shareOf, ThickSlider } from "./thick.js";
 import { readable, short, spoken, textOf } from "./values.js";
 import { t } from "./words.js";
@@ -58,8 +58,7 @@ function steps({ main, actual, mode }, app) {
 function cover({ movement, position }, app) {
   const label = labelOf(movement);
   const shade = h("span", { class: "shade" });
-  const words = [...movement.values].sort((a, b) => "up stop down".indexOf(directionOf(a)) - "up stop down".indexOf(directionOf(b)));
-  const buttons = words.map((word) => h("button", {
+  const buttons = inOrder(movement.values).map((word) => h("button", {
     type: "button", class: `button move-${directionOf(word)}`, "aria-label": `${label}: ${readable(word)}`,
     onclick: () => app.press(movement, word),
   }, icon(directionOf(word))));

@@ -8,7 +8,7 @@ import { h, hide, icon, say, set, vanish } from "./dom.js";
 import { lightOf, planOf } from "./kinds.js";
 import { Mark } from "./mark.js";
 import { failureText, needOf, OVER, statusText } from "./progress.js";
-import { labelOf } from "./rows.js";
+import { labelOf } from "./key.js";
 import { bodyFor } from "./tile-bodies.js";
 import { readable, spoken } from "./values.js";
 import { t } from "./words.js";
