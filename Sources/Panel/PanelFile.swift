@@ -23,17 +23,20 @@ package struct PanelFile: Sendable {
   /// Whether compressing it helps.
   package var isText: Bool { mediaType != "image/png" }
 
-  /// The page itself.
+  /// The page itself, which asks for all scripts at once.
   ///
   /// Its tag covers all files, so that a page can see that the gateway has newer ones.
-  package static let page = PanelFile(
-    PackageResources.index_html,
-    "text/html; charset=utf-8",
-    tag: tag(
-      of: PackageResources.index_html
-        + files.keys.sorted().flatMap { Array((files[$0]?.tag ?? "").utf8) }
-    )
-  )
+  package static let page = {
+    let names = files.keys.sorted()
+    let links = names.filter { $0.hasSuffix(".js") }.map {
+      "<link rel=\"modulepreload\" href=\"panel/\($0)\">\n"
+    }
+    let html = String(decoding: PackageResources.index_html, as: UTF8.self)
+      .replacing("<script", with: links.joined() + "<script", maxReplacements: 1)
+    let tags = names.flatMap { Array((files[$0]?.tag ?? "").utf8) }
+    let bytes = Array(html.utf8)
+    return PanelFile(bytes, "text/html; charset=utf-8", tag: tag(of: bytes + tags))
+  }()
 
   /// The file called `name`; `nil` if there is none.
   package static func named(_ name: String) -> PanelFile? { files[name] }
@@ -43,49 +46,23 @@ package struct PanelFile: Sendable {
 
   private static let files = [
     "bar.js": PanelFile(PackageResources.bar_js, script),
-    "clock.js": PanelFile(PackageResources.clock_js, script),
-    "color-control.js": PanelFile(PackageResources.color_control_js, script),
-    "colors.js": PanelFile(PackageResources.colors_js, script),
     "controls.css": PanelFile(PackageResources.controls_css, style),
     "controls.js": PanelFile(PackageResources.controls_js, script),
     "dom.js": PanelFile(PackageResources.dom_js, script),
-    "fall.js": PanelFile(PackageResources.fall_js, script),
-    "history.js": PanelFile(PackageResources.history_js, script),
     "house.js": PanelFile(PackageResources.house_js, script),
     "icon-192.png": PanelFile(PackageResources.icon_192_png, "image/png"),
     "icon-512.png": PanelFile(PackageResources.icon_512_png, "image/png"),
     "icon.svg": PanelFile(PackageResources.icon_svg, "image/svg+xml"),
-    "key.js": PanelFile(PackageResources.key_js, script),
-    "kinds.js": PanelFile(PackageResources.kinds_js, script),
-    "kiosk.js": PanelFile(PackageResources.kiosk_js, script),
-    "lanes.js": PanelFile(PackageResources.lanes_js, script),
     "link.js": PanelFile(PackageResources.link_js, script),
-    "log.js": PanelFile(PackageResources.log_js, script),
     "mark.js": PanelFile(PackageResources.mark_js, script),
-    "number-control.js": PanelFile(PackageResources.number_control_js, script),
-    "order.js": PanelFile(PackageResources.order_js, script),
     "outbox.js": PanelFile(PackageResources.outbox_js, script),
-    "pace.js": PanelFile(PackageResources.pace_js, script),
     "page.js": PanelFile(PackageResources.page_js, script),
     "panel.css": PanelFile(PackageResources.panel_css, style),
     "panel.js": PanelFile(PackageResources.panel_js, script),
     "panel.webmanifest": PanelFile(PackageResources.panel_webmanifest, "application/manifest+json"),
-    "pending.js": PanelFile(PackageResources.pending_js, script),
-    "pointer.js": PanelFile(PackageResources.pointer_js, script),
-    "problem.js": PanelFile(PackageResources.problem_js, script),
-    "progress.js": PanelFile(PackageResources.progress_js, script),
-    "qr.js": PanelFile(PackageResources.qr_js, script),
-    "rack.js": PanelFile(PackageResources.rack_js, script),
-    "rows.js": PanelFile(PackageResources.rows_js, script),
-    "scene.js": PanelFile(PackageResources.scene_js, script),
     "settings.js": PanelFile(PackageResources.settings_js, script),
     "sheet.css": PanelFile(PackageResources.sheet_css, style),
     "sheet.js": PanelFile(PackageResources.sheet_js, script),
-    "sight.js": PanelFile(PackageResources.sight_js, script),
-    "storage.js": PanelFile(PackageResources.storage_js, script),
-    "stream.js": PanelFile(PackageResources.stream_js, script),
-    "thick.js": PanelFile(PackageResources.thick_js, script),
-    "tile-bodies.js": PanelFile(PackageResources.tile_bodies_js, script),
     "tiles.css": PanelFile(PackageResources.tiles_css, style),
     "tiles.js": PanelFile(PackageResources.tiles_js, script),
     "values.js": PanelFile(PackageResources.values_js, script),

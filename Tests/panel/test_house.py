@@ -296,7 +296,7 @@ class Shared(Case):
         self.browser.click("#open-settings")
         self.browser.click(".share summary")
         self.assertGreater(self.browser.box(".qr")["width"], 100)
-        rows = self.browser.run("return import('/panel/qr.js').then((module) => module.qrRows('https://a').map((row) => row.map(Number).join('')))")
+        rows = self.browser.run("return import('/panel/settings.js').then((module) => module.qrRows('https://a').map((row) => row.map(Number).join('')))")
         # Version 1, with its three corners.
         self.assertEqual(len(rows), 21)
         self.assertEqual([rows[0][:7], rows[0][14:], rows[20][:7]], ["1111111"] * 3)

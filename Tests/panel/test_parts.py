@@ -25,7 +25,7 @@ class Parts(Case):
 
     def key(self, body):
         facts = json.dumps(self.FACTS)
-        return self.module("key", f"const facts = {facts}; const key = new m.Key(facts, {{}}, 'b'); key.row(facts, 0); const seen = [];"
+        return self.module("house", f"const facts = {facts}; const key = new m.Key(facts, {{}}, 'b'); key.row(facts, 0); const seen = [];"
                            f"const look = (now) => seen.push([key.shown, key.progress(now).name]); {body} return seen;")
 
     def test_between_accepted_and_its_result_the_value_does_not_fall_back(self):
@@ -82,7 +82,7 @@ class Parts(Case):
         self.assertEqual(seen, [["waiting", False], ["confirmed", True], ["confirmed", True], ["confirmed", True], ["waiting", False]])
 
     def test_a_stream_may_be_cut_anywhere(self):
-        seen = self.module("stream", r"""
+        seen = self.module("link", r"""
             const text = 'retry: 2000\n\n: \n\nid: 7\ndata: {"a":1}\n\nevent: state\ndata: {"b":"é"}\r\n\r\nid: 8\ndata: x\ndata: y\n\n';
             const results = new Set();
             for (let size = 1; size < text.length; size += 1) {
@@ -112,13 +112,13 @@ class Parts(Case):
         self.assertEqual(seen, ["50 %", 127, 130, 254, "4000 K", 370, 244, "100 %"])
 
     def test_sections_share_rows_and_rows_have_no_holes(self):
-        spans = self.module("rack", "return [[[5, 4, 3, 2], 5], [[5, 4, 3, 2], 3], [[5, 4], 2], [[2], 5], [[1, 1], 5]].map(([counts, columns]) => m.spansOf(counts, columns))")
+        spans = self.module("page", "return [[[5, 4, 3, 2], 5], [[5, 4, 3, 2], 3], [[5, 4], 2], [[2], 5], [[1, 1], 5]].map(([counts, columns]) => m.spansOf(counts, columns))")
         self.assertEqual(spans, [[5, 5, 3, 2], [3, 3, 3, 3], [2, 2], [2], [2, 2]])
-        rows = self.module("rack", "return [[5, 3], [4, 3], [5, 2], [4, 5], [6, 3], [1, 5]].map(([count, columns]) => { const { rows, parts, widths } = m.rowsOf(count, columns); return [rows, parts, widths]; })")
+        rows = self.module("page", "return [[5, 3], [4, 3], [5, 2], [4, 5], [6, 3], [1, 5]].map(([count, columns]) => { const { rows, parts, widths } = m.rowsOf(count, columns); return [rows, parts, widths]; })")
         self.assertEqual(rows, [[2, 6, [2, 2, 2, 3, 3]], [2, 2, [1, 1, 1, 1]], [3, 2, [1, 1, 1, 1, 2]], [1, 4, [1, 1, 1, 1]], [2, 3, [1] * 6], [1, 5, [1]]])
 
     def test_a_busy_page_draws_at_beats(self):
-        times = self.module("pace", """
+        times = self.module("dom", """
             const node = document.createElement("div"), pace = new m.Pace(node);
             const draws = async () => { const at = []; for (let n = 0; n < 4; n += 1) at.push(await new Promise((done) => pace.plan(() => done(performance.now())))); return at[3] - at[0]; };
             const calm = [await draws(), node.hasAttribute("data-busy")];
@@ -129,7 +129,7 @@ class Parts(Case):
         self.assertGreater(times[1][0], 300)
 
     def test_colors_keep_their_hue_and_brightness(self):
-        seen = self.module("colors", """
+        seen = self.module("values", """
             return [m.hexOf({ x: 0.64, y: 0.33 }), m.hexOf({ h: 120, s: 100 }), m.hueOf("#ff8000").h, m.recolored("#800000", 120, 100),
                     m.recolored("#000000", 120, 100), m.recolored({ h: 3, s: 4 }, 120, 50), m.recolored("#ff0000", 200, 0)];""")
         self.assertEqual(seen, ["#ff0000", "#00ff00", 30, "#008000", "#00ff00", {"h": 120, "s": 50}, "#ffffff"])

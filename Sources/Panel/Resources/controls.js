@@ -3,11 +3,10 @@
 
 // The controls, one for each type of property.
 
-import { color } from "./color-control.js";
-import { h, hide, icon, set } from "./dom.js";
-import { number } from "./number-control.js";
-import { directionOf, inOrder, isMovement } from "./kinds.js";
-import { readable, same } from "./values.js";
+import { h, hide, icon, say, set } from "./dom.js";
+import { directionOf, inOrder, isMovement } from "./house.js";
+import { BoxMark, Mark } from "./mark.js";
+import { firstValue, hexOf, hueOf, inward, outward, readable, readNumber, recolored, same, short, snapped, spoken, stepOf, stepped, textOf, unitOf, unreadable } from "./values.js";
 import { t } from "./words.js";
 
 /**
@@ -131,4 +130,281 @@ function text(key, label, app) {
   };
   const body = h("div", { class: "typing" }, field, h("button", { type: "button", class: "round", "aria-label": `${label}: ${t("send")}`, onclick: send }, icon("send")));
   return { aside: null, body, update };
+}
+
+// A number: a slider where it has a range, steps, and a field to type it.
+
+/** A function that moves a number by so many steps. */
+export function stepper(key, app) {
+  const put = (value) => app.set(key, value);
+  return (count) => {
+    const base = key.shown;
+    if (typeof base !== "number") {
+      // Each member of a group counts from its own value; a device has nothing to count from.
+      return key.device.isGroup ? app.step(key, count * stepOf(key)) : put(firstValue(key, count));
+    }
+    const value = stepped(key, base, count);
+    if (!same(value, base)) put(value);
+  };
+}
+
+function number(key, label, app) {
+  const stepBy = stepper(key, app);
+  const { field, update: updateField } = figureField(key, label, app, stepBy);
+  const thick = key.range ? new ThickSlider(key, label, app) : null;
+  const box = thick ? null : new BoxMark();
+  const aside = h("span", { class: "reading boxed" }, ...(box ? [box.node] : []), field, ...(unitOf(key) ? [h("span", { class: "unit" }, unitOf(key))] : []));
+  const body = h("div", { class: thick ? "sliding" : "stepping" },
+    stepButton("minus", `${label}: ${t("less")}`, () => stepBy(-1), thick), ...(thick ? [thick.node] : []),
+    stepButton("plus", `${label}: ${t("more")}`, () => stepBy(1), thick));
+  const update = () => {
+    updateField();
+    thick?.update();
+  };
+  return { aside, body, update, mark: (thick ?? { mark: box }).mark };
+}
+
+/** The value as a field, in which it can be typed. */
+function figureField(key, label, app, stepBy) {
+  let isTyped = false;
+  const ends = key.range?.map((end) => outward(key, end));
+  const field = h("input", {
+    class: "figure", type: "text", inputmode: "decimal", role: "spinbutton", autocomplete: "off", "aria-label": `${label}, ${t("typeValue")}`,
+    "aria-valuemin": ends && Math.min(...ends), "aria-valuemax": ends && Math.max(...ends), enterkeyhint: "send", size: widthOf(key),
+    onfocus: () => field.select(),
+    onkeydown: (event) => {
+      const count = { ArrowUp: 1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
+      if (count) {
+        event.preventDefault();
+        isTyped = false;
+        stepBy(count);
+      } else if (event.key === "Enter") {
+        commit();
+        field.select();
+      } else if (event.key === "Escape") {
+        // The first Escape restores the value and leaves the field; the next one closes the sheet.
+        event.preventDefault();
+        isTyped = false;
+        update();
+        field.blur();
+      }
+    },
+    oninput: () => { isTyped = true; },
+    onblur: () => {
+      commit();
+      update();
+    },
+  });
+  const commit = () => {
+    if (!isTyped) return;
+    isTyped = false;
+    const text = field.value.trim();
+    if (text === "") return;
+    // The gateway knows the range that a percentage is a part of.
+    const isShare = text.endsWith("%") && unitOf(key) !== "%";
+    const plain = text.endsWith("%") ? text.slice(0, -1) : text;
+    const number = readNumber(plain);
+    if (number === null) app.misread(key, unreadable(plain));
+    else if (isShare) app.set(key, `${number}%`, null);
+    else app.set(key, inward(key, number));
+  };
+  const update = () => {
+    const value = key.shown;
+    const shown = textOf(key, value);
+    if (!isTyped && field.value !== shown) {
+      field.value = shown;
+      // What is typed next replaces it.
+      if (document.activeElement === field) field.select();
+    }
+    set(field, "aria-valuenow", typeof value === "number" ? outward(key, value) : null);
+    set(field, "aria-valuetext", spoken(key, value));
+    set(field, "aria-invalid", key.refusal ? "true" : null);
+  };
+  return { field, update };
+}
+
+function widthOf(key) {
+  const ends = key.range ?? [0, 1000];
+  return Math.max(2, ...ends.map((end) => textOf(key, snapped({ ...key, range: null }, end)).length));
+}
+
+/** A button that steps once, and repeats while it is held. */
+export function stepButton(name, label, step, isExtra) {
+  let timer = 0;
+  let isRepeating = false;
+  const end = () => {
+    clearTimeout(timer);
+    timer = 0;
+  };
+  const repeat = () => {
+    isRepeating = true;
+    step();
+    timer = setTimeout(repeat, 90);
+  };
+  return h("button", {
+    // Not in the tab order, because the slider's arrow keys do the same.
+    type: "button", class: "round", "aria-label": label, tabindex: isExtra ? -1 : null,
+    onpointerdown: (event) => {
+      if (event.button !== 0) return;
+      isRepeating = false;
+      end();
+      timer = setTimeout(repeat, 380);
+    },
+    onpointerup: end, onpointerleave: end, onpointercancel: end,
+    onclick: () => {
+      end();
+      if (!isRepeating) step();
+      isRepeating = false;
+    },
+    oncontextmenu: (event) => event.preventDefault(),
+  }, icon(name));
+}
+
+// A color by hue and saturation, or by the browser's picker.
+
+function color(key, label, app) {
+  const put = (value) => app.set(key, value);
+  // Gray has no hue: the strip stays where it was.
+  let turn = 0;
+  const swatch = h("input", {
+    type: "color", class: "swatch", "aria-label": `${label}, ${t("pick")}`,
+    oninput: () => put(swatch.value),
+  });
+  const strip = (name, most, change) => {
+    const range = h("input", {
+      class: "range", type: "range", min: 0, max: most, step: 1, "aria-label": `${label}: ${name}`,
+    });
+    bindPointer(range, key, app, () => change(range.valueAsNumber), () => update());
+    return range;
+  };
+  const hue = strip(t("hue"), 360, (value) => {
+    turn = value;
+    put(recolored(key.shown, turn, hueOf(key.shown).s || 100));
+  });
+  const saturation = strip(t("saturation"), 100, (value) => put(recolored(key.shown, turn, value)));
+  const hueBox = h("div", { class: "slider", "data-tint": "hue" }, hue);
+  const saturationBox = h("div", { class: "slider", "data-tint": "saturation" }, saturation);
+  const update = () => {
+    const shown = key.shown;
+    const text = hexOf(shown);
+    if (text && swatch.value !== text) swatch.value = text;
+    set(swatch, "data-known", text ? "true" : "false");
+    const { h: found, s } = hueOf(shown);
+    // A hex color has the hue only roughly: while the strip is held, it says which.
+    if (s > 0 && !key.held) turn = found;
+    if (hue.valueAsNumber !== turn) hue.valueAsNumber = turn;
+    if (saturation.valueAsNumber !== s) saturation.valueAsNumber = s;
+    set(hue, "aria-valuetext", t("degrees", Math.round(turn)));
+    set(saturation, "aria-valuetext", `${Math.round(s)} %`);
+    saturationBox.style.setProperty("--hue", `hsl(${turn} 100% 50%)`);
+  };
+  const aside = h("span", { class: "reading" }, swatch);
+  return { aside, body: h("div", { class: "strips" }, hueBox, saturationBox), update };
+}
+
+// The thick slider: a filled bar with the value inside, and the ring around its thumb.
+
+/** The share of its range, from 0 to 1, at which a value is. */
+export function shareOf(key, value) {
+  const [low, high] = key.range;
+  return high > low ? Math.min(1, Math.max(0, (value - low) / (high - low))) : 0;
+}
+
+export class ThickSlider {
+  constructor(key, label, app) {
+    this.key = key;
+    this.mark = new Mark();
+    this.range = h("input", {
+      class: "range", type: "range", min: key.range[0], max: key.range[1], step: stepOf(key), "aria-label": label,
+    });
+    // The value is there twice, in the color of either ground; one is hidden by the bar or by the side.
+    this.base = h("span", { class: "thick-value" });
+    this.lit = h("span", { class: "thick-value" });
+    this.actual = h("span", { class: "actual" });
+    this.bar = h("div", { class: "thick-lit", "aria-hidden": "true" }, this.lit);
+    this.thumb = h("div", { class: "thick-thumb" }, this.mark.node);
+    this.node = h("div", { class: "thick", "data-side": "right" },
+      h("div", { class: "thick-base", "aria-hidden": "true" }, this.base), this.bar, this.actual, this.thumb, this.range);
+    if (key.unit === "mired" || key.unit === "K") this.node.dataset.tint = key.unit;
+    const put = () => {
+      app.set(key, snapped(key, this.range.valueAsNumber));
+    };
+    bindPointer(this.range, key, app, put, () => this.follow());
+  }
+
+  /** Shows what the finger points at, before it is a change. */
+  follow() { this.draw(this.range.valueAsNumber); }
+
+  update(isOff = false, offText = "") {
+    const { key, range } = this;
+    const value = key.shown;
+    const isKnown = typeof value === "number";
+    const place = isKnown ? value : key.range[0];
+    if (range.valueAsNumber !== place) range.valueAsNumber = place;
+    set(range, "aria-valuetext", spoken(key, value));
+    set(range, "aria-invalid", key.refusal ? "true" : null);
+    set(this.node, "data-off", isOff ? "" : null);
+    set(this.node, "data-unknown", isKnown ? null : "");
+    // What is off has no level, until a finger chooses one.
+    const isEmpty = !isKnown || (isOff && !key.held);
+    this.draw(isEmpty ? null : value, isOff ? offText : null);
+    const elsewhere = key.elsewhere;
+    const isHere = typeof elsewhere !== "number" || isOff;
+    hide(this.actual, isHere);
+    if (!isHere) this.actual.style.setProperty("--actual", shareOf(key, elsewhere).toFixed(4));
+  }
+
+  draw(value, text = null) {
+    const share = value === null ? 0 : shareOf(this.key, value);
+    const shown = text ?? short(this.key, value);
+    if (this.share !== share) {
+      this.share = share;
+      for (const part of [this.bar, this.thumb]) part.style.setProperty("--fill", share.toFixed(4));
+    }
+    // With some slack, so that the text does not flicker from side to side.
+    const side = this.node.dataset.side === "left" ? (share < 0.45 ? "right" : "left") : share > 0.55 ? "left" : "right";
+    set(this.node, "data-side", side);
+    for (const node of [this.base, this.lit]) say(node, shown);
+  }
+}
+
+// Fingers on sliders.
+
+/** The distance in pixels after which a touch counts as a drag. */
+const SLACK = 6;
+
+/**
+ * Handles pointers on a slider. A touch may start a scroll of the page, so it changes the value only
+ * after a horizontal move or when it is lifted.
+ */
+function bindPointer(range, key, app, change, follow) {
+  let touch = null;
+  const on = (name, listener) => range.addEventListener(name, listener);
+  on("pointerdown", (event) => {
+    touch = event.pointerType === "touch" ? { x: event.clientX, value: null } : null;
+    app.hold(key, true);
+  });
+  on("pointermove", (event) => {
+    if (touch && Math.abs(event.clientX - touch.x) > SLACK) touch = null;
+  });
+  on("input", () => {
+    if (!touch) return change();
+    touch.value = range.valueAsNumber;
+    follow();
+  });
+  on("pointerup", () => {
+    if (touch && touch.value !== null) {
+      range.valueAsNumber = touch.value;
+      change();
+    }
+    touch = null;
+    app.hold(key, false);
+  });
+  on("pointercancel", () => {
+    touch = null;
+    follow();
+    app.hold(key, false);
+  });
+  on("change", () => { if (!touch) app.hold(key, false); });
+  on("blur", () => app.hold(key, false));
 }

@@ -82,3 +82,88 @@ export function set(node, name, value) {
     node.setAttribute(name, value);
   }
 }
+
+// When to draw: with the next frame, or, while much changes at once, at the next beat. Scrolling stays smooth
+// then, because the frames between two beats only move what was drawn.
+
+/** The time between two beats, in milliseconds. */
+const BEAT = 125;
+/** The page is busy if it draws more tiles than this in one beat. */
+const CROWD = 12;
+/** After this time without a busy beat, things move again at each frame. */
+const CALM = 3000;
+
+export class Pace {
+  /** Sets `data-busy` on `node` while the page is busy. */
+  constructor(node) {
+    this.node = node;
+    this.beat = 0;
+    this.drawn = 0;
+    this.calmTimer = 0;
+  }
+
+  get isBusy() { return this.calmTimer !== 0; }
+
+  /** Calls `draw` before a frame: the next one, or the first of the next beat. */
+  plan(draw) {
+    if (!this.isBusy) return requestAnimationFrame(draw);
+    // Beats are at fixed times, so that all that is drawn falls into the same frame.
+    // Rounded up: a timer drops fractions, and one that fires before its beat would have two draws in it.
+    setTimeout(() => requestAnimationFrame(draw), Math.ceil(BEAT - (performance.now() % BEAT)));
+  }
+
+  /** Counts tiles that were drawn. */
+  count(tiles, now) {
+    const beat = Math.floor(now / BEAT);
+    if (beat !== this.beat) this.drawn = 0;
+    this.beat = beat;
+    this.drawn += tiles;
+    if (this.drawn <= CROWD) return;
+    clearTimeout(this.calmTimer);
+    this.node.toggleAttribute("data-busy", true);
+    this.calmTimer = setTimeout(() => {
+      this.calmTimer = 0;
+      this.node.toggleAttribute("data-busy", false);
+    }, CALM);
+  }
+}
+
+// Which tiles are on the page. Tiles are observed only while their section is near, because the browser
+// compares each observed element with the page at every frame.
+
+export class Sight {
+  /** Calls `show(tile)` for what was drawn first. */
+  constructor(show) {
+    this.show = show;
+    const seen = (entries) => entries.forEach(({ target, isIntersecting }) => target.tile.see(isIntersecting));
+    const near = (entries) => {
+      for (const { target, isIntersecting } of entries) if (isIntersecting) target.tile.prepare();
+      this.show();
+    };
+    this.seen = new IntersectionObserver(seen);
+    // A tile gets its body before it is on the page.
+    this.near = new IntersectionObserver(near, { rootMargin: "50% 0px" });
+    this.sections = new IntersectionObserver((entries) => this.moved(entries), { rootMargin: "100% 0px" });
+  }
+
+  /** Observes these sections, and no others. */
+  follow(sections) {
+    for (const observer of [this.sections, this.near, this.seen]) observer.disconnect();
+    for (const { node, tiles } of sections) {
+      node.tiles = tiles;
+      this.sections.observe(node);
+    }
+  }
+
+  moved(entries) {
+    for (const { target, isIntersecting } of entries) {
+      for (const tile of target.tiles) {
+        for (const observer of [this.near, this.seen]) {
+          if (isIntersecting) observer.observe(tile.node);
+          else observer.unobserve(tile.node);
+        }
+        if (!isIntersecting) tile.see(false);
+      }
+    }
+  }
+}

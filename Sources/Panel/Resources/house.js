@@ -1,9 +1,287 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// All devices, as the gateway lists them. It uses neither network nor DOM.
+// One property: its values, and the progress of its newest change. It uses neither network nor DOM. Times
+// are milliseconds of performance.now().
 
-import { Key } from "./key.js";
+import { hexOf, hexOfKelvin, legible, readable, same } from "./values.js";
+import { t } from "./words.js";
+
+/** The maximum number of events for the timeline of a key that somebody looks at, and of any other. */
+const FOLLOWED_HISTORY = 240;
+const HISTORY = 12;
+/** How many milliseconds after its due time a value still counts as settling. */
+export const OVERDUE = 250;
+/** What a value waits for that is held for its device. */
+const HELD = new Set(["offline", "unknown", "asleep"]);
+/** The phases in which a command ends. */
+export const ENDS = new Set(["confirmed", "failed", "expired", "superseded", "unchanged", "cancelled"]);
+/** How long the result of a change is shown. */
+export const FADE = 8000;
+
+/**
+ * One property. A change moves the shown value immediately. Messages about older changes do not move it
+ * back until the gateway has accepted the newest one and the control is released.
+ */
+export class Key {
+  constructor(facts, device, id) {
+    this.device = device;
+    this.id = id;
+    this.history = [];
+    this.tally = null;
+    this.held = false;
+    this.draft = undefined;
+    this.newest = null;
+    this.landed = undefined;
+    this.isAccepted = true;
+    this.awaitsRow = false;
+    this.isOwn = false;
+    this.refusal = null;
+    /** Why an earlier press was not sent, and when that was known. */
+    this.missed = null;
+    this.reason = null;
+    this.asked = null;
+    this.acceptedCount = 0;
+    this.unsent = false;
+    this.base = null;
+    this.lastSending = null;
+    this.lastChange = null;
+    this.endedAt = null;
+    this.isFollowed = false;
+    /** When the stream reported the key last. */
+    this.streamedAt = null;
+    this.describe(facts);
+  }
+
+  describe(facts) {
+    this.key = facts.key;
+    this.name = facts.name ?? null;
+    this.type = facts.type;
+    this.range = facts.range ?? null;
+    this.step = facts.step ?? null;
+    this.unit = facts.unit ?? null;
+    this.values = facts.values ?? null;
+    this.canConfirm = facts.can_confirm;
+    this.delay = facts.delay_ms ?? 0;
+    this.maxWait = facts.max_wait_ms ?? null;
+    this.leading = facts.leading ?? false;
+    this.minInterval = facts.min_interval_ms ?? 0;
+    this.urgent = facts.urgent ?? [];
+    this.display = facts.display ?? null;
+    this.isReadOnly = facts.read_only ?? false;
+  }
+
+  /** The longest time, in milliseconds, that a value usually waits. */
+  get span() { return Math.max(this.delay, this.minInterval); }
+
+  /** The shown value: the draft, otherwise the target, otherwise the actual value. */
+  get shown() {
+    return this.draft !== undefined ? this.draft : this.target ?? this.actual ?? null;
+  }
+
+  /** The actual value if it differs from the shown one, otherwise null. */
+  get elsewhere() {
+    return this.actual !== null && this.actual !== undefined && !same(this.actual, this.shown) ? this.actual : null;
+  }
+
+  // Changes of this page
+
+  isUrgent(value) { return this.urgent.some((urgent) => same(urgent, value)); }
+
+  /** Records a requested change; `value` is undefined if the gateway computes it. */
+  ask(value, now, isUrgent = this.isUrgent(value)) {
+    if (value !== undefined) this.draft = value;
+    this.isAccepted = false;
+    this.awaitsRow = false;
+    this.isOwn = true;
+    this.refusal = null;
+    this.reason = null;
+    const isFirst = this.lastChange === null || now - this.lastChange >= this.delay;
+    if (isFirst) this.base = now;
+    this.lastChange = now;
+    let due = this.leading && isFirst ? now : now + this.delay;
+    if (this.maxWait !== null && this.base !== null) {
+      due = Math.min(due, Math.max(now, this.base + Math.max(this.maxWait, this.delay)));
+    }
+    if (this.lastSending !== null) due = Math.max(due, this.lastSending + this.minInterval);
+    this.asked = isUrgent || due <= now ? { name: "sending" } : { name: "settling", due, span: this.span };
+  }
+
+  /** Records that a change is handed over. */
+  sent(id) {
+    this.newest = id;
+    this.isAccepted = false;
+    this.unsent = false;
+  }
+
+  hold(isHeld) {
+    this.held = isHeld;
+    if (!isHeld) this.release();
+  }
+
+  /** Records that the gateway has accepted a change. */
+  answered(id) {
+    if (id !== this.newest || this.unsent) return;
+    this.isAccepted = true;
+    // Keeps the draft until the next row, which has the new target, so that the old one does not flash.
+    this.awaitsRow = true;
+  }
+
+  /** Records that a change is delivered. The stream or the next snapshot reports its acceptance. */
+  arrived(id) {
+    this.landed = id;
+    if (id === this.newest) this.unsent = false;
+  }
+
+  /** Records that a change is not executed. Nobody misses an older value, but an older press. */
+  refused(id, reason, now, isMoment = false) {
+    if (id !== this.newest) {
+      if (isMoment) this.missed = { reason, at: now };
+      return;
+    }
+    this.unsent = false;
+    const value = this.draft;
+    this.isAccepted = true;
+    this.awaitsRow = false;
+    this.asked = null;
+    if (!this.held) this.draft = undefined;
+    this.refusal = { value, reason, at: now };
+  }
+
+  /** Records that a typed text was not understood. */
+  misread(reason, now) { this.refusal = { value: undefined, reason, at: now }; }
+
+  release() {
+    if (!this.isAccepted || this.awaitsRow) return;
+    this.asked = null;
+    if (!this.held) this.draft = undefined;
+  }
+
+  // Messages from the gateway
+
+  /** Whether the stream has reported the key since `askedAt`. */
+  isNewer(askedAt) { return this.streamedAt !== null && this.streamedAt >= askedAt; }
+
+  /**
+   * Applies the state of the key. One that was requested at `askedAt` may be older than what the stream has
+   * reported since; the stream also reports whatever is newer.
+   */
+  row(row, now, askedAt = null) {
+    if (askedAt === null) this.streamedAt = now;
+    else if (this.isNewer(askedAt)) return;
+    this.target = row.target ?? null;
+    this.actual = row.actual ?? null;
+    this.phase = row.phase ?? null;
+    this.endedAt = row.age_ms === null || row.age_ms === undefined ? null : now - row.age_ms;
+    this.failure = row.failure ?? null;
+    const pending = row.pending ?? null;
+    this.pending = pending && {
+      value: pending.value,
+      waits: pending.waits,
+      due: pending.due_ms === null ? null : now + pending.due_ms,
+    };
+    this.acceptedCount = pending ? pending.waiting ?? pending.collapsed + 1 : 0;
+    if (row.online !== undefined) this.device.online = row.online;
+    this.awaitsRow = false;
+    this.release();
+  }
+
+  /** Applies an event of a change. */
+  event(event, at, now) {
+    this.history.push({ at, phase: event.phase, value: event.value, collapsed: event.collapsed, id: event.id, attempt: event.attempt, reason: event.reason });
+    const most = this.isFollowed ? FOLLOWED_HISTORY : HISTORY;
+    if (this.history.length > most) this.history.splice(0, this.history.length - most);
+    const isNewest = event.id === this.newest;
+    switch (event.phase) {
+      case "accepted":
+        if (isNewest) {
+          this.unsent = false;
+          this.answered(event.id);
+        } else if (this.isAccepted) {
+          this.isOwn = false;
+        }
+        this.reason = null;
+        this.refusal = null;
+        break;
+      case "rejected":
+        this.refused(event.id, event.reason ?? t("refused"), now);
+        break;
+      case "sending":
+        this.base = now;
+        this.lastSending = now;
+        if (event.attempt === 1) this.tally = { changes: event.collapsed + 1, commands: 1 };
+        break;
+      case "unchanged":
+        this.tally = { changes: event.collapsed + 1, commands: 0 };
+        this.reason = event.reason;
+        break;
+      case "cancelled":
+      case "superseded":
+      case "failed":
+      case "expired":
+        this.reason = event.reason;
+        break;
+      default: break;
+    }
+  }
+
+  /** The progress of the newest change: a name, with its due time or reason. */
+  progress(now) {
+    if (this.missed && now - this.missed.at < FADE) return { name: "failed", reason: this.missed.reason };
+    if (this.asked) {
+      return this.unsent ? { name: "unsent" } : this.asked;
+    }
+    if (this.refusal) return { name: "failed", reason: this.refusal.reason, value: this.refusal.value };
+    if (this.pending) {
+      if (this.pending.waits === "quiet" && !(this.pending.due !== null && now > this.pending.due + OVERDUE)) {
+        return { name: "settling", due: this.pending.due ?? now, span: this.span };
+      }
+      return { name: "waiting", waits: this.pending.waits, due: this.pending.due };
+    }
+    switch (this.phase) {
+      case "accepted": return { name: "settling", due: now, span: this.span };
+      case "sending": return { name: "sending" };
+      case "sent": return { name: this.canConfirm ? "sent" : "done" };
+      case "confirmed": return { name: "confirmed" };
+      case "unchanged": return { name: "unchanged" };
+      case "failed":
+      case "expired":
+        return {
+          name: "failed",
+          reason: this.failure?.reason || this.reason || t(this.phase === "expired" ? "tooLong" : "notConfirmed"),
+          value: this.failure ? this.failure.value : this.target,
+          isExpired: this.phase === "expired",
+        };
+      case "superseded":
+      case "cancelled":
+        return { name: this.phase, reason: this.reason };
+      default: return { name: "idle" };
+    }
+  }
+
+  /** Whether the result of the newest change is still shown. */
+  isFresh(now) { return this.endedAt !== null && now - this.endedAt < FADE; }
+
+  /** When what is shown for a while is over. */
+  fadesAt(now) { return Math.max(this.missed?.at ?? -Infinity, this.isFresh(now) ? this.endedAt : -Infinity) + FADE; }
+
+  /** Whether "Send now" would send the value: what is held for its device is not. */
+  canFlush(now) {
+    const { name, waits } = this.progress(now);
+    return this.device.online && (name === "settling" || (name === "waiting" && !HELD.has(waits)));
+  }
+
+  /** Whether a value is not sent yet. */
+  isOpen(now) {
+    const name = this.progress(now).name;
+    return name === "settling" || name === "waiting" || name === "unsent";
+  }
+}
+
+/** How a key is called where its device is not clear. */
+export function labelOf(key) { return `${key.device.name}, ${key.name ?? readable(key.id)}`; }
+
+// All devices, as the gateway lists them. It uses neither network nor DOM.
 
 /** How many keys have a long history at once. */
 const FOLLOWED = 24;
@@ -102,4 +380,123 @@ function shapeOf(facts) {
     const { target, actual, phase, age_ms, heard, online, pending, failure, ...rest } = row;
     return [id, rest];
   })]);
+}
+
+// What kind of tile a device has, and which of its properties the tile shows.
+
+const UP_DOWN = { open: "up", up: "up", close: "down", down: "down", stop: "stop", halt: "stop", pause: "stop" };
+
+/** Whether an action moves a cover. */
+export function isMovement(key) {
+  return key.type === "action" && Boolean(key.values?.length) && key.values.every((word) => UP_DOWN[word.toLowerCase()]);
+}
+
+/** The direction of a cover's word: up, stop or down. */
+export function directionOf(word) { return UP_DOWN[word.toLowerCase()]; }
+
+/** The words of a cover in the order of its buttons: up, stop, down. */
+export function inOrder(words) {
+  const place = (word) => ["up", "stop", "down"].indexOf(directionOf(word));
+  return [...words].sort((a, b) => place(a) - place(b));
+}
+
+/**
+ * The plan of a device's tile: its `kind`, its `main` property, which the tile changes directly, its `power`,
+ * and the others by what they are. Names decide where types alone do not.
+ */
+export function planOf(device) {
+  const writable = device.keys.filter((key) => !key.isReadOnly);
+  const readings = device.keys.filter((key) => key.isReadOnly);
+  const find = (test) => writable.find(test) ?? null;
+  const isNumber = (key) => key.type === "number" || key.type === "integer";
+  const named = (pattern) => find((key) => isNumber(key) && key.range && pattern.test(key.id));
+  const booleans = writable.filter((key) => key.type === "boolean");
+  const plan = {
+    readings,
+    power: booleans.find((key) => /^(power|state|on|on_?off|switch|relay|light|output)/i.test(key.id)) ?? (booleans.length === 1 ? booleans[0] : null),
+    brightness: named(/bright|dim|luminance/i),
+    white: named(/colou?r_?temp|^ct$|mired|kelvin/i),
+    color: find((key) => key.type === "color"),
+    mode: find((key) => key.type === "choice"),
+    movement: find(isMovement),
+    position: named(/position|lift/i),
+    setpoint: find((key) => isNumber(key) && /setpoint|set_?point|(target|desired|occupied).*temp/i.test(key.id)),
+    actual: readings.find((key) => /temp/i.test(key.id)) ?? null,
+  };
+  const [kind, main] = plan.setpoint ? ["climate", plan.setpoint]
+    : plan.movement || plan.position ? ["cover", plan.position ?? plan.movement]
+      : plan.brightness || plan.color || plan.white ? ["light", plan.brightness ?? plan.white ?? plan.color]
+        : other(writable, plan, isNumber);
+  return { ...plan, kind, main };
+}
+
+function other(writable, plan, isNumber) {
+  const number = writable.find((key) => isNumber(key) && key.range) ?? writable.find(isNumber);
+  if (number) return ["number", number];
+  if (plan.power) return ["switch", plan.power];
+  const main = writable[0] ?? null;
+  return [main ? main.type : "reading", main];
+}
+
+/** The color of a lamp's light on a screen, bright enough for dark text. */
+export function lightOf(plan) {
+  const { color, white } = plan;
+  // A lamp is in one mode: what was changed last says which.
+  const newest = color && white ? ((color.endedAt ?? 0) >= (white.endedAt ?? 0) ? color : white) : color ?? white;
+  if (newest && newest === color) {
+    const text = hexOf(color.shown);
+    if (text) return legible(text);
+  }
+  if (newest && newest === white && typeof white.shown === "number" && white.shown > 0) {
+    return legible(hexOfKelvin(white.shown < 1000 ? 1e6 / white.shown : white.shown));
+  }
+  return "#ffcf7a";
+}
+
+// The areas of the house, and the order of devices that this browser has chosen.
+
+export class Order {
+  constructor(choices) { this.choices = choices; }
+
+  isFavourite(device) { return this.choices.get("favourites", []).includes(device.id); }
+
+  toggleFavourite(device) {
+    const all = this.choices.get("favourites", []);
+    this.choices.set("favourites", this.isFavourite(device) ? all.filter((id) => id !== device.id) : [...all, device.id]);
+  }
+
+  /** Moves a device among those that are shown with it. */
+  move(device, neighbours, by) {
+    const ids = neighbours.map((other) => other.id);
+    const place = ids.indexOf(device.id);
+    const other = place + by;
+    if (place < 0 || other < 0 || other >= ids.length) return;
+    [ids[place], ids[other]] = [ids[other], ids[place]];
+    const rest = this.choices.get("order", []).filter((id) => !ids.includes(id));
+    this.choices.set("order", [...rest, ...ids]);
+  }
+
+  /** The sections of the page: favourites, the areas, and what is in none. */
+  sections(devices) {
+    const chosen = new Map(this.choices.get("order", []).map((id, place) => [id, place]));
+    const sorted = devices.map((device, place) => ({ device, place: chosen.get(device.id) ?? chosen.size + place }))
+      .sort((a, b) => a.place - b.place).map(({ device }) => device);
+    const sections = new Map();
+    const add = (name, slug, device) => {
+      if (!sections.has(slug)) sections.set(slug, { name, slug, devices: [] });
+      sections.get(slug).devices.push(device);
+    };
+    const hasAreas = devices.some((device) => device.area);
+    for (const device of sorted.filter((one) => this.isFavourite(one))) add(t("favourites"), "favourites", device);
+    for (const device of sorted.filter((one) => one.area && !this.isFavourite(one))) add(device.area, slugOf(device.area), device);
+    for (const device of sorted.filter((one) => !one.area && !this.isFavourite(one))) {
+      add(hasAreas ? t("otherArea") : t("devices"), "devices", device);
+    }
+    return [...sections.values()];
+  }
+}
+
+/** The name of an area in an address: Living Room becomes living-room. */
+export function slugOf(name) {
+  return name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "area";
 }

@@ -5,11 +5,8 @@
 // that many tabs do not use up the connections that a browser opens to one host. Of these six the stream has one,
 // questions have one, changes two, and urgent values two.
 
-import { Clock } from "./clock.js";
-import { Outbox } from "./outbox.js";
-import { Problem } from "./problem.js";
-import { drop, keep, stored } from "./storage.js";
-import { EventText } from "./stream.js";
+import { Outbox, Problem } from "./outbox.js";
+import { drop, keep, stored } from "./settings.js";
 import { t } from "./words.js";
 
 const FIRST_RETRY = 300;
@@ -277,4 +274,72 @@ function tokenOfAddress() {
 function reasonOf(problem) {
   if (problem instanceof Problem) return problem.message;
   return navigator.onLine === false ? t("browserOffline") : t("unreachable");
+}
+
+// Server-sent events from pieces of text of any size.
+
+export class EventText {
+  /** Calls `emit(name, id, data)` for each event, and for an id alone, with empty data. */
+  constructor(emit) {
+    this.emit = emit;
+    this.rest = "";
+    this.clear();
+  }
+
+  clear() {
+    this.name = "message";
+    this.id = null;
+    this.data = [];
+  }
+
+  take(text) {
+    const parts = (this.rest + text).split("\n");
+    this.rest = parts.pop();
+    for (const part of parts) this.line(part.endsWith("\r") ? part.slice(0, -1) : part);
+  }
+
+  line(text) {
+    if (text === "") {
+      if (this.data.length || this.id !== null) this.emit(this.name, this.id, this.data.join("\n"));
+      return this.clear();
+    }
+    const colon = text.indexOf(":");
+    if (colon === 0) return;
+    const name = colon < 0 ? text : text.slice(0, colon);
+    const value = colon < 0 ? "" : text.slice(text[colon + 1] === " " ? colon + 2 : colon + 1);
+    if (name === "event") this.name = value;
+    if (name === "id") this.id = value;
+    if (name === "data") this.data.push(value);
+  }
+}
+
+// The gateway's time, as far as this page knows it.
+
+/** How long a sample counts, in milliseconds: two clocks drift apart. */
+const LIFETIME = 300_000;
+
+export class Clock {
+  constructor() {
+    this.offset = 0;
+    this.roundTrip = Infinity;
+    this.sampledAt = -Infinity;
+  }
+
+  /**
+   * The gateway said `time` between two moments; of several samples the one with the shortest way counts, unless
+   * a later one contradicts it.
+   */
+  sample(time, askedAt, receivedAt) {
+    const roundTrip = receivedAt - askedAt;
+    const isPossible = this.offset >= time - receivedAt && this.offset <= time - askedAt;
+    if (roundTrip > this.roundTrip && isPossible && !this.isOld) return;
+    this.offset = time - (askedAt + receivedAt) / 2;
+    this.roundTrip = roundTrip;
+    this.sampledAt = receivedAt;
+  }
+
+  get isOld() { return performance.now() - this.sampledAt > LIFETIME; }
+
+  /** The gateway's time at a moment of performance.now(), in milliseconds. */
+  at(moment) { return moment + this.offset; }
 }

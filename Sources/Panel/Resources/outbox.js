@@ -8,7 +8,6 @@
 // once at most. Its keys wait for the answer, others do not. Sent with a time that has passed, it is withdrawn:
 // the gateway then refuses it, whenever it comes.
 
-import { Problem } from "./problem.js";
 import { t } from "./words.js";
 
 /** How long a value waits for an unreachable gateway. */
@@ -332,3 +331,25 @@ export class Outbox {
 }
 
 function line({ key, id, operation }) { return JSON.stringify({ key, ...operation, id, source: "panel" }) + "\n"; }
+
+// What the gateway refuses, and why.
+
+export class Problem extends Error {
+  constructor(status, detail, { code = null, time_ms: time = null } = {}) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+    /** The gateway's time, if the problem has it. */
+    this.time = time;
+  }
+
+  /** The problem of a response. */
+  static async of(answer) {
+    try {
+      const problem = await answer.json();
+      return new Problem(answer.status, problem.detail ?? problem.title, problem);
+    } catch {
+      return new Problem(answer.status, `the gateway answered ${answer.status}`);
+    }
+  }
+}

@@ -3,12 +3,11 @@
 
 // The tiles of the house, by area: what is shown of them, in which order, and the address of each.
 
-import { h, say, set } from "./dom.js";
-import { slugOf } from "./order.js";
-import { rowsOf, spansOf } from "./rack.js";
-import { SceneView } from "./scene.js";
-import { Sight } from "./sight.js";
+import { h, hide, say, set, Sight } from "./dom.js";
+import { FADE, slugOf } from "./house.js";
+import { Mark } from "./mark.js";
 import { TileView } from "./tiles.js";
+import { readable } from "./values.js";
 import { t } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
@@ -193,4 +192,105 @@ export class Page {
 /** A part of an address; as it is if it is not encoded. */
 function decoded(part) {
   try { return decodeURIComponent(part); } catch { return part; }
+}
+
+// The button of a scene, and what became of its newest press.
+
+class SceneView {
+  constructor({ id, name }, app) {
+    this.app = app;
+    this.name = name ?? readable(id);
+    this.newest = null;
+    this.unsent = false;
+    /** "sending", "done" or "failed"; null once it has faded. */
+    this.state = null;
+    this.mark = new Mark();
+    this.note = h("span", { class: "scene-note", hidden: true });
+    this.node = h("button", { type: "button", class: "button scene", onclick: () => app.link.outbox.setScene(id) },
+      this.mark.node, h("span", {}, h("span", { dir: "auto" }, this.name), this.note));
+    this.draw();
+  }
+
+  sent(id) {
+    this.newest = id;
+    this.unsent = false;
+    this.show("sending");
+  }
+
+  arrived(id) {
+    if (id !== this.newest) return;
+    this.unsent = false;
+    this.show("done");
+  }
+
+  refused(id, reason) {
+    if (id === this.newest) this.show("failed", reason);
+    this.app.alert(`${this.name}: ${t("failedBy", reason)}`);
+  }
+
+  show(state, reason = "") {
+    this.state = state;
+    this.reason = reason;
+    clearTimeout(this.timer);
+    if (state === "sending") return;
+    this.timer = setTimeout(() => {
+      this.state = null;
+      this.draw();
+    }, FADE);
+  }
+
+  draw() {
+    const name = this.state === "sending" && this.unsent ? "unsent" : this.state ?? "idle";
+    set(this.node, "data-progress", name);
+    this.mark.show({ name });
+    hide(this.mark.node, name === "idle");
+    const text = name === "failed" ? t("failedBy", this.reason) : name === "unsent" ? t("unsent") : "";
+    say(this.note, text);
+    hide(this.note, text === "");
+  }
+}
+
+// Where tiles go: sections side by side, and rows without holes. It uses no DOM.
+
+/** How many columns wide a tile may become to fill a row. */
+const WIDEST = 2;
+
+/**
+ * The number of columns of each section that has so many tiles. A section is as wide as its tiles, so that small
+ * ones share a row; the last in a row also gets the columns that are left, if its tiles can fill them.
+ */
+export function spansOf(counts, columns) {
+  const least = columns > 3 ? 2 : columns;
+  const spans = [];
+  let used = 0;
+  const fill = () => {
+    const last = spans.length - 1;
+    if (last >= 0 && counts[last] * WIDEST >= spans[last] + columns - used) spans[last] += columns - used;
+  };
+  for (const count of counts) {
+    const span = Math.min(columns, Math.max(count, least));
+    if (used + span > columns) {
+      fill();
+      used = 0;
+    }
+    spans.push(span);
+    used += span;
+  }
+  fill();
+  return spans;
+}
+
+/**
+ * Rows of about equally many tiles in so many columns: the number of rows, the parts into which the width is
+ * divided, and how many of them each tile has. The tiles of a row are equally wide.
+ */
+export function rowsOf(count, columns) {
+  const rows = Math.max(1, Math.ceil(count / columns));
+  const few = Math.floor(count / rows);
+  const fuller = count - few * rows;
+  if (columns > WIDEST * few) return { rows, parts: columns, widths: Array(count).fill(1) };
+  const isEven = fuller === 0;
+  const parts = isEven ? few : few * (few + 1);
+  const widths = Array.from({ length: count }, (_, place) => (isEven ? 1 : place < fuller * (few + 1) ? few : few + 1));
+  return { rows, parts: Math.max(1, parts), widths };
 }

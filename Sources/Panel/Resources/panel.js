@@ -4,20 +4,13 @@
 // The panel: handles messages from the gateway and changes of the user, and draws once per frame.
 
 import { Bar } from "./bar.js";
-import { say } from "./dom.js";
-import { House } from "./house.js";
-import { FADE, OVERDUE, labelOf } from "./key.js";
-import { startKiosk } from "./kiosk.js";
+import { Pace, say } from "./dom.js";
+import { FADE, House, labelOf, Order, OVERDUE } from "./house.js";
 import { Link } from "./link.js";
-import { Rings } from "./mark.js";
-import { Order } from "./order.js";
-import { Pace } from "./pace.js";
+import { failureText, Rings } from "./mark.js";
 import { Page } from "./page.js";
-import { PendingBar } from "./pending.js";
-import { failureText } from "./progress.js";
-import { Settings, showTheme } from "./settings.js";
-import { Sheet } from "./sheet.js";
-import { Choices } from "./storage.js";
+import { Choices, Settings, showTheme, startKiosk } from "./settings.js";
+import { PendingBar, Sheet } from "./sheet.js";
 import { spoken } from "./values.js";
 import { choose, t, translate } from "./words.js";
 

@@ -3,10 +3,9 @@
 
 // The choices of this browser: theme, language, wall display, and signing in another device.
 
-import { h, icon } from "./dom.js";
-import { lanesSection } from "./lanes.js";
+import { h, icon, svg } from "./dom.js";
+import { counted, duration } from "./values.js";
 import { LANGUAGES, t } from "./words.js";
-import { qrSymbol } from "./qr.js";
 
 export class Settings {
   constructor(dialog, app, choices) {
@@ -52,4 +51,246 @@ export class Settings {
 export function showTheme(theme) {
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
+}
+
+// The lanes: how many commands each may have in flight, and what the gateway learned about its mesh.
+
+const EVERY = 2000;
+
+/** A section that follows the lanes while `dialog` is open; nothing where no lane has a rate or a window. */
+function lanesSection(link, dialog) {
+  const body = h("tbody");
+  const names = ["lane", "laneWaiting", "laneWindow", "laneRate", "laneRoundTrip", "laneLost"];
+  const section = h("section", { class: "setting lanes", hidden: true }, h("h3", {}, t("lanes")),
+    h("table", {}, h("thead", {}, h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, t(name))))), body));
+  const follow = async () => {
+    let isOver = false;
+    try {
+      const lanes = ((await link.get("v1/status")).queue?.lanes ?? []).filter((lane) => lane.rate !== null || lane.window);
+      body.replaceChildren(...lanes.map(row));
+      section.hidden = lanes.length === 0;
+      // The gateway counts all of its keys for an answer: without lanes it is asked once.
+      isOver = lanes.length === 0;
+    } catch {
+      // The connection's state is shown in the bar; the last figures stay.
+    }
+    // A dialog that was opened again has a section of its own.
+    if (!isOver && dialog.open && section.isConnected) setTimeout(follow, EVERY);
+  };
+  follow();
+  return section;
+}
+
+function row({ name, rate, waiting, in_flight: inFlight, window }) {
+  const cell = (text) => h("td", {}, text);
+  return h("tr", {}, h("th", { scope: "row", dir: "auto" }, name), cell(counted(waiting)),
+    cell(window ? t("laneUse", counted(window.in_use), counted(window.size)) : counted(inFlight)),
+    cell(rate === null ? "–" : t("perSecond", counted(rate))),
+    cell(window?.round_trip_ms == null ? "–" : duration(window.round_trip_ms)),
+    cell(window ? counted(window.lost) : "–"));
+}
+
+// A display on the wall, at `?kiosk`: it stays awake, and loads itself again after an upgrade of the gateway.
+
+export function startKiosk(panel) {
+  if (!new URLSearchParams(location.search).has("kiosk")) return;
+  document.documentElement.dataset.kiosk = "";
+  stayAwake();
+  const show = panel.bar.showLink.bind(panel.bar);
+  panel.bar.showLink = (name, reason) => {
+    show(name, reason);
+    if (name === "live") check();
+  };
+}
+
+/** Loads the page again if the gateway has other files than at the first look: the page's tag covers them all. */
+async function check() {
+  const { dataset } = document.documentElement;
+  try {
+    const tag = (await fetch(location.pathname, { method: "HEAD", cache: "no-store" })).headers.get("ETag");
+    if (dataset.version && tag !== dataset.version) location.reload();
+    else if (tag) dataset.version = tag;
+  } catch {
+    // The next connection asks again.
+  }
+}
+
+/** Keeps the screen on, where the browser allows it: over HTTPS and at localhost. */
+async function stayAwake() {
+  if (!navigator.wakeLock) return;
+  const request = () => navigator.wakeLock.request("screen").catch(() => {});
+  document.addEventListener("visibilitychange", () => { if (document.visibilityState === "visible") request(); });
+  await request();
+}
+
+// A QR code of a short text (ISO/IEC 18004): bytes, the lowest error correction, versions 1 to 9, mask 0.
+
+/** For each version: data codewords of a block, error correction codewords of a block, blocks, alignment. */
+const VERSIONS = [
+  [19, 7, 1, []], [34, 10, 1, [6, 18]], [55, 15, 1, [6, 22]], [80, 20, 1, [6, 26]], [108, 26, 1, [6, 30]],
+  [68, 18, 2, [6, 34]], [78, 20, 2, [6, 22, 38]], [97, 24, 2, [6, 24, 42]], [116, 30, 2, [6, 26, 46]],
+];
+
+/** The rows of dark modules; null if the text is too long. */
+export function qrRows(text) {
+  const bytes = [...new TextEncoder().encode(text)];
+  const version = VERSIONS.findIndex(([size, , blocks]) => bytes.length + 2 <= size * blocks) + 1;
+  if (version === 0) return null;
+  const [size, check, blocks, alignment] = VERSIONS[version - 1];
+  const width = 17 + 4 * version;
+  const dark = Array.from({ length: width }, () => Array(width).fill(false));
+  const fixed = Array.from({ length: width }, () => Array(width).fill(false));
+  const put = (x, y, isDark) => {
+    if (x < 0 || y < 0 || x >= width || y >= width) return;
+    dark[y][x] = isDark;
+    fixed[y][x] = true;
+  };
+  drawPatterns(put, width, alignment);
+  drawNumbers(put, width, version);
+  const words = interleaved(codewords(bytes, size * blocks), size, check, blocks);
+  drawWords(words, dark, fixed, width);
+  return dark;
+}
+
+function drawPatterns(put, width, alignment) {
+  for (let at = 0; at < width; at += 1) {
+    put(6, at, at % 2 === 0);
+    put(at, 6, at % 2 === 0);
+  }
+  const square = (cx, cy, radius, ring) => {
+    for (let y = -radius; y <= radius; y += 1) {
+      for (let x = -radius; x <= radius; x += 1) put(cx + x, cy + y, Math.max(Math.abs(x), Math.abs(y)) !== ring[0] && Math.max(Math.abs(x), Math.abs(y)) !== ring[1]);
+    }
+  };
+  for (const [cx, cy] of [[3, 3], [width - 4, 3], [3, width - 4]]) square(cx, cy, 4, [2, 4]);
+  const last = alignment.at(-1);
+  for (const cx of alignment) {
+    for (const cy of alignment) {
+      const isCorner = (cx === 6 && (cy === 6 || cy === last)) || (cx === last && cy === 6);
+      if (!isCorner) square(cx, cy, 2, [1, -1]);
+    }
+  }
+  put(8, width - 8, true);
+}
+
+/** The format, here always the lowest error correction and mask 0, and the version. */
+function drawNumbers(put, width, version) {
+  const format = 0b111011111000100;
+  const bit = (place) => ((format >> place) & 1) === 1;
+  for (let place = 0; place < 15; place += 1) {
+    const [x, y] = place < 6 ? [8, place] : place < 8 ? [8, place + 1] : place === 8 ? [7, 8] : [14 - place, 8];
+    put(x, y, bit(place));
+    if (place < 8) put(width - 1 - place, 8, bit(place));
+    else put(8, width - 15 + place, bit(place));
+  }
+  if (version < 7) return;
+  let rest = version << 12;
+  for (let place = 17; place >= 12; place -= 1) if ((rest >> place) & 1) rest ^= 0x1f25 << (place - 12);
+  const number = (version << 12) | rest;
+  for (let place = 0; place < 18; place += 1) {
+    const isDark = ((number >> place) & 1) === 1;
+    put(width - 11 + (place % 3), Math.floor(place / 3), isDark);
+    put(Math.floor(place / 3), width - 11 + (place % 3), isDark);
+  }
+}
+
+function codewords(bytes, count) {
+  const words = [0x40 | (bytes.length >> 4), ((bytes.length & 15) << 4)];
+  for (const byte of bytes) {
+    words[words.length - 1] |= byte >> 4;
+    words.push((byte & 15) << 4);
+  }
+  for (let filler = 0xec; words.length < count; filler ^= 0xec ^ 0x11) words.push(filler);
+  return words;
+}
+
+function interleaved(words, size, check, blocks) {
+  const parts = Array.from({ length: blocks }, (_, place) => words.slice(place * size, (place + 1) * size));
+  const checks = parts.map((part) => remainder(part, check));
+  const woven = (lists) => lists[0].flatMap((_, place) => lists.map((list) => list[place]));
+  return [...woven(parts), ...woven(checks)];
+}
+
+/** The Reed-Solomon check words over the field of 256 elements with the polynomial 0x11d. */
+function remainder(words, count) {
+  const product = (a, b) => {
+    let result = 0;
+    for (let place = 7; place >= 0; place -= 1) result = ((result << 1) ^ ((result >> 7) * 0x11d)) ^ (((b >> place) & 1) * a);
+    return result & 255;
+  };
+  let divisor = [1];
+  for (let place = 0, root = 1; place < count; place += 1, root = product(root, 2)) {
+    const shifted = [...divisor, 0];
+    divisor.forEach((factor, at) => { shifted[at + 1] ^= product(factor, root); });
+    divisor = shifted;
+  }
+  const rest = [...words, ...Array(count).fill(0)];
+  for (let at = 0; at < words.length; at += 1) {
+    const factor = rest[at];
+    divisor.forEach((own, place) => { rest[at + place] ^= product(own, factor); });
+  }
+  return rest.slice(words.length);
+}
+
+/** Writes the bits in pairs of columns, from the right, up and down in turn. */
+function drawWords(words, dark, fixed, width) {
+  let place = 0;
+  for (let right = width - 1; right > 0; right -= 2) {
+    if (right === 6) right = 5;
+    for (let step = 0; step < width; step += 1) {
+      const isUp = ((right + 1) & 2) === 0;
+      const y = isUp ? width - 1 - step : step;
+      for (const x of [right, right - 1]) {
+        if (fixed[y][x]) continue;
+        const bit = place < words.length * 8 ? (words[place >> 3] >> (7 - (place & 7))) & 1 : 0;
+        dark[y][x] = (bit ^ ((x + y) % 2 === 0 ? 1 : 0)) === 1;
+        place += 1;
+      }
+    }
+  }
+}
+
+/** The code as a picture; an empty text if it is too long. */
+function qrSymbol(text, label) {
+  const rows = qrRows(text);
+  if (!rows) return "";
+  const size = rows.length + 8;
+  const path = rows.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x + 4} ${y + 4}h1v1h-1z` : ""))).join("");
+  return svg("svg", { class: "qr", viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": label },
+    svg("rect", { width: size, height: size, fill: "#fff" }), svg("path", { d: path, fill: "#000" }));
+}
+
+// What the browser keeps. A browser may deny access to storage: then nothing is kept.
+
+export function stored(store, name) {
+  try { return store.getItem(name); } catch { return null; }
+}
+
+export function keep(store, name, text) {
+  try { store.setItem(name, text); } catch { /* Kept until the page is closed. */ }
+}
+
+export function drop(store, name) {
+  try { store.removeItem(name); } catch { /* There is no storage. */ }
+}
+
+/** The choices of this browser: theme, language, favourites, the order of devices. */
+export class Choices {
+  constructor() {
+    this.name = "settle.choices";
+    this.values = {};
+    try {
+      const values = JSON.parse(stored(localStorage, this.name) ?? "{}");
+      if (values && typeof values === "object") this.values = values;
+    } catch {
+      // An unreadable text is replaced at the next choice.
+    }
+  }
+
+  get(name, otherwise) { return this.values[name] ?? otherwise; }
+
+  set(name, value) {
+    this.values[name] = value;
+    keep(localStorage, this.name, JSON.stringify(this.values));
+  }
 }
