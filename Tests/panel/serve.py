@@ -17,6 +17,13 @@ TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf
 KEPT = {"content-type", "content-security-policy", "retry-after", "etag", "content-encoding", "x-content-type-options", "referrer-policy"}
 
 
+def with_scripts(page):
+    """The page with the links to all scripts, as the gateway serves it."""
+    names = sorted(name for name in os.listdir(FILES) if name.endswith(".js"))
+    links = "".join(f'<link rel="modulepreload" href="panel/{name}">\n' for name in names)
+    return page.replace(b"<script", links.encode() + b"<script", 1)
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.0"
 
@@ -49,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             if name and self.command != "HEAD":
                 with open(os.path.join(FILES, name), "rb") as file:
-                    self.wfile.write(file.read())
+                    self.wfile.write(with_scripts(file.read()) if name == "index.html" else file.read())
             if name:
                 return
             while part := found.read1(65536):

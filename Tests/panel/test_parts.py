@@ -134,6 +134,22 @@ class Parts(Case):
                     m.recolored("#000000", 120, 100), m.recolored({ h: 3, s: 4 }, 120, 50), m.recolored("#ff0000", 200, 0)];""")
         self.assertEqual(seen, ["#ff0000", "#00ff00", 30, "#008000", "#00ff00", {"h": 120, "s": 50}, "#ffffff"])
 
+    def test_the_gateways_time_is_known_as_well_as_the_best_answer_says(self):
+        seen = self.module("link", """
+            const clock = new m.Clock(), seen = [], sample = (...times) => { clock.sample(...times); seen.push(clock.at(0)); };
+            const now = performance.now();
+            sample(1000 + now, now, now + 400); sample(900 + now, now, now + 20); sample(1000 + now, now - 300, now + 300);
+            sample(5000 + now, now - 300, now + 300); sample(5100 + now, now, now + 800);
+            return seen.map(Math.round);""")
+        # A longer way changes nothing, unless the time cannot be right.
+        self.assertEqual(seen, [800, 890, 890, 5000, 5000])
+
+    def test_a_number_that_can_be_read_in_two_ways_is_explained(self):
+        seen = self.module("values", """return ["1.000", "12,5", "1,234,567", "1.500,5", "warm", "1..2"].map(m.unreadable);""")
+        self.assertEqual(seen, ["“1.000” can be 1000 or 1. Type one of them.", "“12,5” is not a number here. Is it 12.5?",
+                                "“1,234,567” is not a number here. Is it 1234567?", "“1.500,5” is not a number here. Is it 1500.5?",
+                                "“warm” is not a number", "“1..2” is not a number"])
+
     def test_numbers_are_read_as_people_write_them(self):
         seen = self.module("values", """
             const german = { digits: [..."0123456789"], point: "," }, arabic = { digits: [..."٠١٢٣٤٥٦٧٨٩"], point: "٫" };

@@ -34,6 +34,8 @@ export class Link {
     this.since = null;
     this.clock = new Clock();
     this.reading = Promise.resolve();
+    /** The keys whose state is asked for. */
+    this.asked = new Set();
     this.token = tokenOfAddress() ?? stored(sessionStorage, TOKEN) ?? stored(localStorage, TOKEN);
     this.outbox = new Outbox(this, listener);
     this.lastEvent = null;
@@ -90,8 +92,10 @@ export class Link {
       // What comes before the snapshot waits for it, except the gateway's time.
       let early = [];
       const events = new EventText((...event) => {
-        if (event[0] === "time") this.begin(JSON.parse(event[2]), askedAt);
-        else if (early) early.push(event);
+        const [name, , data] = event;
+        // A gateway that does not say its time is an older one.
+        if (!this.isOpen) this.begin(name === "time" ? JSON.parse(data) : { time_ms: Date.now(), since_ms: null }, askedAt);
+        if (early) early.push(event);
         else this.receive(...event);
       });
       while (!this.isOpen) {
@@ -132,9 +136,9 @@ export class Link {
   }
 
   async readClock() {
-    const askedAt = performance.now();
     try {
-      const { time_ms: time } = await this.get("healthz");
+      let askedAt;
+      const { time_ms: time } = await this.get("healthz", () => { askedAt = performance.now(); });
       this.clock.sample(time, askedAt, performance.now());
     } catch {
       // The next data of the stream asks again.
@@ -182,11 +186,16 @@ export class Link {
 
   /** Reads the state of one key. */
   async refreshKey(key) {
-    const askedAt = performance.now();
+    if (this.asked.has(key)) return;
+    this.asked.add(key);
     try {
-      this.listener.row(await this.get(`v1/devices/${key}`), askedAt);
+      let askedAt;
+      const row = await this.get(`v1/devices/${key}`, () => { askedAt = performance.now(); });
+      this.listener.row(row, askedAt);
     } catch {
       // As in refresh().
+    } finally {
+      this.asked.delete(key);
     }
   }
 
@@ -248,12 +257,13 @@ export class Link {
     return answer;
   }
 
-  /** Asks the gateway, one question after the other. */
-  async get(path) {
+  /** Asks the gateway, one question after the other; calls `onTurn` when this one is asked. */
+  async get(path, onTurn = () => {}) {
     const before = this.reading;
     let end;
     this.reading = new Promise((resolve) => { end = resolve; });
     await before;
+    onTurn();
     try {
       return await (await this.fetch(path, { signal: AbortSignal.timeout(READ_TIMEOUT) })).json();
     } finally {

@@ -107,7 +107,7 @@ export function startKiosk(panel) {
 async function check() {
   const { dataset } = document.documentElement;
   try {
-    const tag = (await fetch(location.pathname, { method: "HEAD", cache: "no-store" })).headers.get("ETag");
+    const tag = (await fetch(location.pathname, { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(5000) })).headers.get("ETag");
     if (dataset.version && tag !== dataset.version) location.reload();
     else if (tag) dataset.version = tag;
   } catch {

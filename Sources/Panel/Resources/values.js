@@ -116,14 +116,16 @@ export function readNumber(text, { digits, point } = script) {
 
 /** Why a text is not a number for sure, with what it may mean. */
 export function unreadable(text) {
-  // The last separator may be that of the decimals, or all of them may group digits.
-  const parts = text.trim().replace(/[−–]/g, "-").split(/[.,]/);
-  const meant = new Set();
-  if (parts.length > 1) {
-    if (parts.slice(1).every((part) => part.length === 3)) meant.add(parts.join(""));
-    meant.add(`${parts.slice(0, -1).join("")}.${parts.at(-1)}`);
+  const plain = text.trim().replace(/[−–]/g, "-");
+  const parts = plain.split(/[.,]/);
+  const separators = plain.match(/[.,]/g) ?? [];
+  const meant = [];
+  // All separators may group digits, or the last one may be that of the decimals.
+  if (parts.length > 1 && parts.slice(1).every((part) => part.length === 3)) meant.push(parts.join(""));
+  if (parts.length > 1 && separators.indexOf(separators.at(-1)) === separators.length - 1) {
+    meant.push(`${parts.slice(0, -1).join("")}.${parts.at(-1)}`);
   }
-  const numbers = [...meant].map(Number).filter(Number.isFinite).map((number) => typed(number, decimalsOf(number)));
+  const numbers = meant.map(Number).filter(Number.isFinite).map((number) => typed(number, decimalsOf(number)));
   if (numbers.length === 0) return t("noNumber", text);
   return numbers.length === 1 ? t("thatNumber", text, numbers[0]) : t("whichNumber", text, ...numbers);
 }
