@@ -4,12 +4,13 @@
 
 import datetime
 import json
+import os
 import threading
 import time
 import unittest
 import urllib.request
 
-from case import Browsers, Case, row
+from case import HERE, Browsers, Case, row
 from proxy import CUT, DEAFEN, LOSE, PASS, SWALLOW, Proxy, is_change
 from stage import HOME, STATES, wait_for
 
@@ -275,6 +276,8 @@ class Network(Case):
         self.await_text(".scene", "Not sent yet")
         self.await_text(".scene", "not sent")
         self.await_text("#alerts", "Evening: Failed: the gateway could not be reached within 2 s")
+        with open(os.path.join(HERE, "checks.js"), encoding="utf-8") as file:
+            self.assertEqual(self.browser.run(file.read())["problems"], [])
         self.proxy.reset()
         self.browser.wait("return document.getElementById('link').dataset.state === 'live'")
         time.sleep(1)

@@ -23,8 +23,8 @@ const ANSWER_TIMEOUTS = [500, 4000];
 const PATIENCE = 500;
 /** How long the gateway surely knows what it has answered; it says 60 s. */
 const MEMORY = 55_000;
-/** The maximum length of a request, which stays below the gateway's limit. */
-const LENGTH = 48_000;
+/** The maximum length of a request of several changes; it stays below the gateway's limit, which is 64 KiB. */
+const LENGTH = 20_000;
 /** How many requests may wait for answers. A browser opens six connections to one host; see ``Link``. */
 const ROOM = { change: 2, urgent: 2 };
 
@@ -205,7 +205,7 @@ export class Outbox {
     const { operation } = entries[0];
     const request = {
       entries, way, notAfter, name: `${pageName}-${this.number}`, at: performance.now(), since: this.link.since, attempts: 0,
-      isStep: "step" in operation, path: operation.scene ? `v1/scenes/${encodeURIComponent(operation.scene)}` : "v1/changes",
+      isStep: entries.every((entry) => "step" in entry.operation), path: operation.scene ? `v1/scenes/${encodeURIComponent(operation.scene)}` : "v1/changes",
       type: operation.scene ? "application/json" : "application/x-ndjson",
       body: operation.scene ? JSON.stringify({ id: entries[0].id, source: "panel" }) : entries.map(line).join(""),
     };
