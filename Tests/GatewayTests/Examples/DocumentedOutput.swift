@@ -61,5 +61,6 @@ struct DocumentedOutput {
   /// What stands before such a value, and whether it is more than a number.
   private static let volatile: [(mark: String, hasLetters: Bool)] = [
     (#"{"id":""#, true), (#""age_ms":"#, false), (#"{"cancelled":"#, false), ("id:", false),
+    (#""time_ms":"#, false), (#""since_ms":"#, false),
   ]
 }
