@@ -143,10 +143,19 @@ export class Outbox {
 
   // Requests
 
-  hasRoom(way) { return this.isLeaving || [...this.requests].filter((request) => request.way === way && !request.isUncertain).length < ROOM[way]; }
+  hasRoom(way) {
+    const requests = [...this.requests].filter((request) => request.way === way && !request.isUncertain);
+    return this.isLeaving || requests.length < ROOM[way];
+  }
 
-  /** The keys that wait for an answer. A step is not waited for: it may wait for its device. */
-  get busyKeys() { return new Set([...this.requests].filter((request) => !request.isStep).flatMap((request) => request.entries.map((entry) => entry.key))); }
+  /**
+   * The keys that wait for an answer. A step is not waited for, because it may wait for its device; and a page that
+   * is closed waits for nothing.
+   */
+  get busyKeys() {
+    const requests = [...this.requests].filter((request) => !request.isStep && !this.isLeaving);
+    return new Set(requests.flatMap((request) => request.entries.map((entry) => entry.key)));
+  }
 
   sendMoments(now) {
     const urgent = new Set(this.moments.filter((entry) => entry.isUrgent && this.mayOvertake(entry.key, now)).map((entry) => entry.key));
@@ -155,7 +164,7 @@ export class Outbox {
       const entries = this.hasRoom(way) ? this.moments.filter(test) : [];
       if (entries.length === 0) return;
       this.moments = this.moments.filter((entry) => !entries.includes(entry));
-      for (const entry of entries) this.overtake(entry);
+      if (!this.isLeaving) for (const entry of entries) this.overtake(entry);
       this.begin(entries, way, Math.min(...entries.map((entry) => entry.notAfter)));
     };
     send("urgent", (entry) => urgent.has(entry.key));
@@ -198,7 +207,10 @@ export class Outbox {
     }
   }
 
-  requestsOf(key) { return [...this.requests].filter((request) => !request.isStep && request.entries.some((entry) => entry.key === key)); }
+  /** The requests that are not answered and change a key. */
+  requestsOf(key) {
+    return [...this.requests].filter((request) => !request.isStep && request.entries.some((entry) => entry.key === key));
+  }
 
   begin(entries, way, notAfter) {
     this.number += 1;
