@@ -292,6 +292,15 @@ class Network(Case):
         self.settle()
         self.assertEqual(len(self.witness.accepted("boiler/mode")), 1)
 
+    def test_a_press_is_done_whose_answer_and_events_came_before_the_stream_was_back(self):
+        key = "keypad/press"
+        self.browser.find(row(key))
+        self.proxy.rule = lambda request: DEAFEN if is_change(request) else ("hold", 0.7) if b"/v1/events" in request else PASS
+        self.browser.run("settlePanel.press(settlePanel.house.find(arguments[0]), 'w3'); settlePanel.link.restart();", key)
+        self.await_progress(key, "done")
+        self.settle()
+        self.assertEqual([value for value, _ in self.witness.accepted(key)], ["w3"])
+
     # Values
 
     def test_a_value_is_not_followed_by_an_older_one_that_comes_late(self):

@@ -14,6 +14,9 @@ import { PendingBar, Sheet } from "./sheet.js";
 import { spoken } from "./values.js";
 import { choose, t, translate } from "./words.js";
 
+/** How long the state of a key may take after the answer to its change. */
+const ROW_TIMEOUT = 1000;
+
 const byId = (id) => document.getElementById(id);
 
 class Panel {
@@ -26,6 +29,7 @@ class Panel {
     this.isPlanned = false;
     this.progress = new Map();
     this.later = new Set();
+    this.expected = new Set();
     this.looked = new WeakMap();
     this.link = new Link({
       state: (name, reason) => this.showLink(name, reason),
@@ -78,6 +82,7 @@ class Panel {
     if (!key) return;
     this.house.count(event);
     key.event(event, this.house.moment(event.at, now), now);
+    if (key.awaitsRow) this.expectRow(key);
     if (event.phase === "confirmed" && key.isOwn && event.id === key.newest) {
       say(byId("announcements"), t("confirmedSpoken", labelOf(key), spoken(key, event.value)));
     }
@@ -94,7 +99,19 @@ class Panel {
     const key = this.house.find(name);
     if (!key) return;
     change(key);
+    if (key.landed === key.newest) this.expectRow(key);
     this.touch(key);
+  }
+
+  /** Reads the state of a key if it does not follow the answer to its change, as after a reconnection. */
+  expectRow(key) {
+    if (this.expected.has(key)) return;
+    this.expected.add(key);
+    setTimeout(() => {
+      this.expected.delete(key);
+      if (key.landed === key.newest && !key.isAccepted) key.answered(key.newest);
+      if (key.awaitsRow) this.link.refreshKey(key.key);
+    }, ROW_TIMEOUT);
   }
 
   // Changes of the user
