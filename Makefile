@@ -107,7 +107,7 @@ mutants: install-deps ## Check that the simulation finds deliberate mistakes in 
 	@.ci/install-deps patch
 	@.ci/mutants $(ARGS)
 
-check-home-assistant: install-deps ## Try the announcements with a real Home Assistant core, both formats
+check-home-assistant: install-deps ## Try the announcements with real Home Assistant cores, both formats; ARGS=current for the newest
 	@swift build -j $(JOBS) --product settled
 	@swift build -j $(JOBS) --product settle
 	@.ci/check-home-assistant $(ARGS)

@@ -12,43 +12,7 @@ import sys
 import time
 
 from loopback import reserve_port
-
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-#: Where brokers are installed that Debian 12 does not have, or that would start a service here.
-INSTALLED = f"{ROOT}/.build/brokers"
-
-
-class Missing(Exception):
-    """A broker cannot be installed here, and why."""
-
-
-def run(*command):
-    """The output of a command; `Missing` with its last line if it fails."""
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-    except OSError as problem:
-        raise Missing(f"{command[0]}: {problem.strerror}") from problem
-    if done.returncode:
-        lines = [line for line in done.stdout.splitlines() if line.strip()]
-        raise Missing(f"{command[0]}: {lines[-1] if lines else done.returncode}")
-    return done.stdout
-
-
-def debian_root(suite, package):
-    """A Debian root with this package, made the first time."""
-    path = f"{INSTALLED}/{package}-{suite}"
-    if not os.path.exists(f"{path}/.complete"):
-        run(f"{ROOT}/.ci/install-deps", "--only", "mmdebstrap")
-        shutil.rmtree(path, ignore_errors=True)
-        os.makedirs(INSTALLED, exist_ok=True)
-        mirror = re.search(r"https?://\S+?/debian\b", run("apt-get", "indextargets"))
-        # A mirror that stands still is good enough.
-        run("mmdebstrap", "--quiet", '--aptopt=Acquire::Check-Valid-Until "false"', "--variant=minbase",
-            f"--include={package}", suite, path, mirror[0] if mirror else "http://deb.debian.org/debian")
-        with open(f"{path}/etc/hosts", "w", encoding="ascii") as file:
-            file.write("127.0.0.1\tlocalhost\n")
-        open(f"{path}/.complete", "w", encoding="ascii").close()
-    return path
+from roots import ROOT, debian_root, run
 
 
 class Broker:
@@ -256,7 +220,7 @@ class AMQTT(Broker):
     title, word = "amqtt, PyPI", "amqtt"
     # It reads a CONNECT of MQTT 5 as one of 3.1.1, and waits for bytes that never come.
     protocol = "3.1.1"
-    place = f"{INSTALLED}/amqtt"
+    place = f"{ROOT}/.build/brokers/amqtt"
 
     @classmethod
     def install(cls):

@@ -18,8 +18,11 @@ import time
 import uuid
 
 from loopback import reserve_port
+from roots import ROOT, Missing, debian_root
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+#: The releases of Debian that have a version of Python.
+SUITES = {"3.13": "trixie", "3.14": "sid"}
 
 
 def _base64(data):
@@ -41,30 +44,87 @@ def python(wanted):
     return None
 
 
-def install(version, interpreter, folder):
-    """An environment with exactly what `version`.txt lists; returns its Python."""
-    listed = open(f"{HERE}/{version}.txt").read()
-    environment = f"{folder}/{version}"
-    mark = f"{environment}/installed"
-    if not os.path.exists(mark) or open(mark).read() != listed:
-        shutil.rmtree(environment, ignore_errors=True)
-        subprocess.run([interpreter, "-m", "venv", environment], check=True)
+class Environment:
+    """Exactly what `version`.txt lists, for a Python of this machine."""
+
+    def __init__(self, version, interpreter):
+        self.version, self.interpreter = version, interpreter
+        #: Its folder, as it sees it itself and as it is here; and the folder of this file.
+        self.place = self.outside = f"{ROOT}/.build/home-assistant/{version}"
+        self.here = HERE
+
+    def install(self):
+        with open(f"{HERE}/{self.version}.txt") as file:
+            listed = file.read()
+        mark = f"{self.outside}/installed"
+        if os.path.exists(mark) and open(mark).read() == listed:
+            return
+        shutil.rmtree(self.outside, ignore_errors=True)
+        subprocess.run(self.inside([self.interpreter, "-m", "venv", self.place]), check=True)
         subprocess.run(
-            [f"{environment}/bin/python", "-m", "pip", "install", "--quiet", "--no-deps",
-             "--no-compile", "--prefer-binary", "--disable-pip-version-check",
-             "-r", f"{HERE}/{version}.txt"],
+            self.inside(
+                [f"{self.place}/bin/python", "-m", "pip", "install", "--quiet", "--no-deps",
+                 "--no-compile", "--prefer-binary", "--disable-pip-version-check",
+                 "-r", f"{self.here}/{self.version}.txt"]
+            ),
             check=True,
         )
         with open(mark, "w") as file:
             file.write(listed)
-    return f"{environment}/bin/python"
+
+    def inside(self, command):
+        """The command as this machine has to run it."""
+        return command
+
+    def core(self, folder):
+        """The command that starts a core with the configuration in `folder`."""
+        return [f"{self.place}/bin/python", f"{self.here}/launch.py", "-c", folder, "--skip-pip"]
+
+
+class RootEnvironment(Environment):
+    """The same for the Python of another release of Debian, in a root of that release."""
+
+    def __init__(self, version, wanted, suite):
+        super().__init__(version, f"/usr/bin/python{wanted}")
+        self.root = debian_root(suite, f"python{wanted}-venv")
+        self.place, self.here = f"/opt/{version}", "/mnt"
+        self.outside = self.root + self.place
+
+    def inside(self, command, folder=HERE):
+        os.makedirs(f"{self.root}/etc/ssl/certs", exist_ok=True)
+        for name in ("/etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt"):
+            if os.path.exists(name):
+                shutil.copy(name, self.root + name)
+        mounts = (("--bind", HERE, "mnt"), ("--bind", folder, "srv"), ("--rbind", "/dev", "dev"),
+                  ("-t proc", "proc", "proc"))
+        script = " && ".join(f"mount {how} {what} {self.root}/{place}" for how, what, place in mounts)
+        return ["unshare", "--mount", "sh", "-c", f'{script} && exec chroot {self.root} "$@"', "sh",
+                *command]
+
+    def core(self, folder):
+        return self.inside(super().core("/srv"), folder)
+
+
+def environment(version, wanted):
+    """What runs this version, installed the first time; `Missing` if there is no Python for it."""
+    interpreter = python(wanted)
+    if interpreter:
+        found = Environment(version, interpreter)
+    elif wanted not in SUITES:
+        raise Missing(f"it needs python{wanted}")
+    elif os.geteuid() != 0:
+        raise Missing(f"it needs python{wanted}, or root to make a root of Debian with it")
+    else:
+        found = RootEnvironment(version, wanted, SUITES[wanted])
+    found.install()
+    return found
 
 
 class HomeAssistant:
     """One configuration folder, in which the core may be started more than once."""
 
-    def __init__(self, interpreter, folder, broker_port):
-        self.interpreter = interpreter
+    def __init__(self, environment, folder, broker_port):
+        self.environment = environment
         self.folder = folder
         self._holder, self.port = reserve_port()
         self.log = f"{folder}/core.log"
@@ -120,7 +180,7 @@ class HomeAssistant:
     def start(self):
         with open(self.log, "a") as log:
             self._process = subprocess.Popen(
-                [self.interpreter, f"{HERE}/launch.py", "-c", self.folder, "--skip-pip"],
+                self.environment.core(self.folder),
                 stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
             )
         end = time.monotonic() + 180
@@ -153,6 +213,12 @@ class HomeAssistant:
         with open(f"{self.folder}/.storage/core.entity_registry") as file:
             entries = json.load(file)["data"]["entities"]
         return next((e for e in entries if e["entity_id"] == entity), {})
+
+    def registry(self):
+        """The identifiers of all entities by platform and unique id, while the core is stopped."""
+        with open(f"{self.folder}/.storage/core.entity_registry") as file:
+            entries = json.load(file)["data"]["entities"]
+        return {(e["entity_id"].split(".")[0], e["unique_id"]): e["entity_id"] for e in entries}
 
     def rename(self, entity, new):
         """Gives an entity another identifier, while the core is stopped."""
@@ -188,6 +254,19 @@ class HomeAssistant:
 
     def state(self, entity):
         return self.ask("GET", f"states/{entity}")
+
+    def template(self, text):
+        return self.ask("POST", "template", {"template": text})
+
+    def count(self):
+        """How many entities have a state."""
+        return int(self.template("{{ states | count }}"))
+
+    def unavailable(self):
+        """The entities that are unavailable."""
+        found = self.template("{{ states | selectattr('state', 'eq', 'unavailable')"
+                              " | map(attribute='entity_id') | join(' ') }}")
+        return set(found.split() if isinstance(found, str) else [])
 
     def call(self, service, entity, **data):
         domain, name = service.split(".")
