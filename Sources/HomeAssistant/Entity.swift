@@ -199,9 +199,15 @@ enum SensorClass {
     return ([property.id] + property.aliases).lazy.compactMap { ofBooleans[$0] }.first
   }
 
-  /// Whether false stands for on: a contact that is true is closed, and on is an open door.
+  /// Whether false stands for on, which is an open door: Zigbee2MQTT reports `contact: true` of a
+  /// closed one.
+  ///
+  /// A file that has words for on and off says itself which of them is on.
   static func isReversed(_ property: Property) -> Bool {
-    property.isCalled(["contact"]) && property.wire.on != false
+    let wire = property.wire
+    let isOfEndpoint = property.id.hasPrefix("contact_") && property.deviceClass == "door"
+    return (isOfEndpoint || property.isCalled(["contact"])) && wire.on == nil && wire.off == nil
+      && wire.reportedOn == nil && wire.reportedOff == nil
   }
 
   /// Whether it is about the device itself, such as its battery and its signal.

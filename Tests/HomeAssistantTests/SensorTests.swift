@@ -73,14 +73,31 @@ import Testing
     #expect(sensor?["state_topic"]?.string == "settle/plug/\(property)")
   }
 
-  @Test func `a contact that the file says is on when it is open is not reversed`() throws {
+  @Test(arguments: [
+    "on: false, off: true", "on: ON, off: OFF", "on: true, off: false", "on: open",
+    "decode: {on: [1, 2], else: off}",
+  ])
+  func `a contact whose file says which report is on is open then`(words: String) throws {
     let found = try entities(
-      "d: {properties: {contact: {type: boolean, on: false, off: true, state: {topic: s}}}}"
+      "d: {properties: {contact: {type: boolean, \(words), state: {topic: s}}}}"
     )
     #expect(
       more(found["contact"])
         == #"{"p":"binary_sensor","payload_on":"true","payload_off":"false","device_class":"door"}"#
     )
+  }
+
+  @Test func `the contact of an endpoint is closed when it is true`() throws {
+    let found = try entities(
+      """
+      d:
+        properties:
+          contact_l1: {class: door, type: boolean, state: {topic: s}}
+          contact_bounce: {type: boolean, state: {topic: s}}
+      """
+    )
+    #expect(found["contact_l1"]?["payload_on"] == "false")
+    #expect(found["contact_bounce"]?["payload_on"] == "true")
   }
 
   @Test func `sensors have no commands and rename nothing, and the room is suggested`() throws {

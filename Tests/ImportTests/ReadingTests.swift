@@ -126,6 +126,27 @@ struct ReadingTests {
     )
   }
 
+  @Test func `a contact of another program is open when its announcement says on`() throws {
+    let raw = [sensor("binary_sensor/c", "Contact", #""pl_on":true,"pl_off":false,"#)]
+    #expect(
+      try lines(raw).contains(
+        "type: boolean, on: true, off: false, state: {topic: p/c}}"
+      )
+    )
+    let worded = [sensor("binary_sensor/c", "Contact", #""pl_on":"open","pl_off":"shut","#)]
+    #expect(try lines(worded).contains("type: boolean, on: open, off: shut, state: "))
+  }
+
+  @Test func `the contacts of endpoints are doors`() throws {
+    let exposes = ["1", "2"].map {
+      #"{"type":"binary","name":"contact","property":"contact_\#($0)","endpoint":"\#($0)","#
+        + #""access":1,"value_on":false,"value_off":true}"#
+    }
+    let text = try lines(Fixture.device(exposes: "[\(exposes.joined(separator: ","))]"))
+    #expect(text.contains("contact_1: {class: door, type: boolean, state: "))
+    #expect(text.contains("contact_2: {class: door, type: boolean, state: "))
+  }
+
   @Test func `a room comes from the announcements that Zigbee2MQTT makes to Home Assistant`() throws
   {
     let announced =

@@ -185,6 +185,12 @@ struct HomeAssistantReader {
     return reader.properties.map { property in
       var property = property
       property.id = ids[property.id] ?? property.id
+      if property.id == "contact", property["type"] == "boolean", property["decode"] == nil,
+        property["on"] == nil, property["off"] == nil
+      {
+        // Without these words, true would be a closed door, as Zigbee2MQTT reports it.
+        (property["on"], property["off"]) = (true, false)
+      }
       property.describe(entity, label: isMain ? "" : stem, isSingle: reader.isSingle)
       property.renameOthers { ids[$0] }
       let aliases = property["aliases"]?.elements?.compactMap(\.string) ?? []

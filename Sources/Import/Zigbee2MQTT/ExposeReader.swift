@@ -382,5 +382,7 @@ extension ImportedProperty {
     // The speeds of a fan are a choice of words, which does not look like one.
     if owner == "fan", expose["name"] == "mode" { self["class"] = "fan" }
     if owner == "lock", id.hasPrefix("lock") { self["class"] = "lock" }
+    // That of an endpoint is not known by its name.
+    if expose["name"] == "contact", id != "contact" { self["class"] = "door" }
   }
 }
