@@ -32,7 +32,7 @@ struct ChangeOptions: Sendable {
   var ttl: Duration?
   var timeout: Duration?
   var id: String?
-  var source = "cli"
+  var source: String?
   /// Whether to print the message that would be sent instead of sending it.
   var isDryRun = false
 }
@@ -109,7 +109,7 @@ extension ChangeCommand {
   func perform(_ operation: ControlRequest.Operation) throws(ClientError) -> ExitCode {
     var request = ControlRequest(operation, key: key)
     request.id = options.id
-    request.source = options.source
+    request.source = options.source ?? "cli"
     request.now = options.now
     request.ttl = options.ttl
     if options.isDryRun { return try preview(request) }

@@ -62,20 +62,26 @@ enum EventLine {
 
 /// Parses and formats values for the terminal.
 enum ValueText {
-  /// Parses a typed value, which the gateway converts to the property's type: a JSON text, or the
-  /// `value` of an object that has nothing else.
+  /// The members of a typed object with `value`, their numbers as they are written; `nil` for
+  /// anything else.
+  static func envelope(_ text: String) -> [JSONValue.Member]? {
+    guard text.contains("{"), let object = try? JSONParser.parseQuotingNumbers(text.utf8.span),
+      object["value"] != nil
+    else { return nil }
+    return object.members
+  }
+
+  /// Parses a typed value, which the gateway converts to the property's type.
   ///
-  /// Everything else is a text unless it reads the same as JSON: a text is not to change its digits
-  /// or blanks. The gateway reads numbers of a text, but no colors.
-  static func json(_ text: String) -> JSONValue {
+  /// It is a text unless it reads the same as JSON: a text is not to change its digits or blanks.
+  /// The gateway reads numbers of a text, but no colors. A list or another object is a text too,
+  /// unless it `isMember` of several, of which one may be an option of the device.
+  static func json(_ text: String, isMember: Bool = false) -> JSONValue {
+    if let value = envelope(text)?.first(where: { $0.name == "value" })?.value { return value }
     guard let value = try? JSONParser.parse(text) else { return .string(text) }
-    if case .object(let members) = value, members.count == 1, value["value"] != nil,
-      let quoted = try? JSONParser.parseQuotingNumbers(text.utf8.span)
-    {
-      return quoted["value"] ?? value
-    }
     if case .null = value { return .string(text) }
     if value.string != nil || Color(object: value) != nil { return value }
+    if !isMember, value.elements != nil || value.members != nil { return .string(text) }
     return JSONWriter.text(value) == text ? value : .string(text)
   }
 

@@ -10,8 +10,9 @@ struct SetCommand: ChangeCommand {
   static let name = "set"
   static let summary = "Set a property; only the last of several rapid changes is sent."
   static let discussion = """
-    VALUE is a number, true, false, a JSON object or array, or otherwise a text. A text is sent as \
-    it stands, with its digits and blanks, unless it is one in quotes of JSON. Negative numbers \
+    VALUE is a number, true, false, a color, or otherwise a text. A text is sent as \
+    it stands, with its digits and blanks, unless it is one in quotes of JSON. An object with \
+    "value" is that value; an id and a source beside it are those of the change. Negative numbers \
     are values, not options; a number with a plus sign is refused, because it means a step. The \
     gateway converts VALUE to the property's type, and refuses it with the allowed range if that \
     is not possible. 50% is half of the range; where the unit is %, it is that number. A color is \
@@ -73,8 +74,12 @@ struct SetCommand: ChangeCommand {
   var connection = ConnectionOptions()
 
   func run() throws(ClientError) -> ExitCode {
+    var command = self
     guard !key.contains("/") else {
-      guard let other = others.first else { return try perform(.set(ValueText.json(value))) }
+      guard let other = others.first else {
+        guard let value = command.read(value, isMember: false) else { return .badInput }
+        return try command.perform(.set(value))
+      }
       Terminal.complain(
         #"unexpected argument "\#(other)"; several properties are set with a device: "#
           + "settle set DEVICE NAME=VALUE…"
@@ -94,8 +99,30 @@ struct SetCommand: ChangeCommand {
         Terminal.complain("\(name) is given twice")
         return .usage
       }
-      members.append(.init(name, ValueText.json(String(text[text.index(after: sign)...]))))
+      let written = String(text[text.index(after: sign)...])
+      guard let value = command.read(written, isMember: true) else { return .badInput }
+      members.append(.init(name, value))
     }
-    return try perform(.set(.object(members)))
+    return try command.perform(.set(.object(members)))
+  }
+
+  /// Reads a value, and the id and source beside it where no option states them; `nil` after
+  /// complaining about any other member.
+  private mutating func read(_ text: String, isMember: Bool) -> JSONValue? {
+    guard let members = ValueText.envelope(text) else {
+      return ValueText.json(text, isMember: isMember)
+    }
+    for member in members where member.name != "value" {
+      switch (member.name, member.value.string) {
+      case ("id", let id?): options.id = options.id ?? id
+      case ("source", let source?): options.source = options.source ?? source
+      default:
+        Terminal.complain(
+          "expected an id or a source beside 'value', each a text; found '\(Excerpt.of(member.name))'"
+        )
+        return nil
+      }
+    }
+    return members.first { $0.name == "value" }?.value
   }
 }

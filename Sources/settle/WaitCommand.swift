@@ -69,7 +69,7 @@ struct WaitCommand: GatewayCommand {
       pattern: row.key,
       printer: EventPrinter(json: connection.json)
     )
-    wait.expected = value.map(ValueText.json)
+    wait.expected = value.map { ValueText.json($0) }
     return try wait.run(on: client, by: limit)
   }
 }

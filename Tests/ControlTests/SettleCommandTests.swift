@@ -51,8 +51,22 @@ struct SettleCommandTests {
     (["set", "a/b", #""on""#], #"{"key":"a/b","set":"on","source":"cli"}"#),
     (["set", "a/b", "12.30"], #"{"key":"a/b","set":"12.30","source":"cli"}"#),
     (["set", "a/b", #"{"value": 1.0}"#], #"{"key":"a/b","set":"1.0","source":"cli"}"#),
+    (
+      ["set", "a/b", #"{"value": 12.30, "id": 7, "source": "s"}"#],
+      #"{"key":"a/b","set":"12.30","id":"7","source":"s"}"#
+    ),
+    (
+      ["set", "a/b", "--id", "x", #"{"value": true, "id": "y"}"#],
+      #"{"key":"a/b","set":true,"id":"x","source":"cli"}"#
+    ),
+    (
+      ["set", "a", #"b={"value": 1.0, "source": "s"}"#, "c=2"],
+      #"{"key":"a","set":{"b":"1.0","c":2},"source":"s"}"#
+    ),
     (["set", "a/b", #"{ "h":30}"#], #"{"key":"a/b","set":"{ \"h\":30}","source":"cli"}"#),
-    (["set", "a/b", #"{"h":30}"#], #"{"key":"a/b","set":{"h":30},"source":"cli"}"#),
+    (["set", "a/b", #"{"h":30,"s":5}"#], #"{"key":"a/b","set":{"h":30,"s":5},"source":"cli"}"#),
+    (["set", "a/b", "[1,2]"], #"{"key":"a/b","set":"[1,2]","source":"cli"}"#),
+    (["set", "a", "b=[1,2]"], #"{"key":"a","set":{"b":[1,2]},"source":"cli"}"#),
     (["set", "a/b", "--", "--json"], #"{"key":"a/b","set":"--json","source":"cli"}"#),
     (["step", "a/b", "-5"], #"{"key":"a/b","step":-5,"source":"cli"}"#),
     (["step", "a/b", "+0.5"], #"{"key":"a/b","step":0.5,"source":"cli"}"#),
@@ -85,6 +99,15 @@ struct SettleCommandTests {
       environment: ["SETTLE_SOCKET=\(gateway.path)"]
     )
     #expect(result == SettleProcess(code: 65, output: "", errors: "settle: \(line)\n"))
+  }
+
+  @Test func `a mistyped member beside a value is refused`() throws {
+    let result = try run(["set", "a/b", #"{"value":1,"vaule":2}"#], answer: [])
+    #expect(result.code == 65)
+    #expect(
+      result.errors
+        == "settle: expected an id or a source beside 'value', each a text; found 'vaule'\n"
+    )
   }
 
   private static let endings: [([String], [Phase], Int32)] = [

@@ -32,7 +32,8 @@ import Testing
     ("null", "null"), (" two  blanks ", " two  blanks "), (#""quoted""#, "quoted"),
     (#" "quoted" "#, "quoted"), (#""12.30""#, "12.30"), (#""open"#, #""open"#),
     (#"{"a": 1.0}"#, #"{"a": 1.0}"#), ("{open", "{open"), ("[1, 2]", "[1, 2]"), ("50%", "50%"),
-    (#"{"value": 12.30}"#, "12.30"), (#"{"value":"a"}"#, "a"),
+    (#"{"value": 12.30}"#, "12.30"), (#"{"value":"a"}"#, "a"), (#"{"a":1}"#, #"{"a":1}"#),
+    (#"{"value": 1.50, "id": "c", "source": "s"}"#, "1.50"), ("[1,2]", "[1,2]"),
   ]
 
   @Test func `what MQTT says is the text`() throws {
@@ -64,6 +65,8 @@ import Testing
     #expect(witness.waitFor("settle/board/channel", "1.0"))
     witness.publish("board/channel/state", "2.0")
     #expect(witness.waitFor("settle/board/channel", "2"))
+    witness.publish("board/channel/state", #"{"value": 12.30, "id": 1}"#)
+    #expect(witness.waitFor("settle/board/channel", "12.30"))
   }
 
   @Test func `what is typed is the text`() throws {

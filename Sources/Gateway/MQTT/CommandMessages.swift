@@ -259,10 +259,10 @@ struct DeviceReports {
     _ kind: ValueKind
   ) -> StateSource.Reading {
     var pointer = state.value
-    if case .text = kind, pointer.isWhole {
+    if pointer.isWhole {
       if document["value"] != nil {
         pointer = JSONPointer(tokens: ["value"])
-      } else if document.string == nil {
+      } else if case .text = kind, document.string == nil {
         return .value(.string(Text.of(payload)))
       }
     }
