@@ -60,7 +60,7 @@ package struct DiscoveryAnnouncer: Sendable {
 
   /// The retained topics on which the gateway shows the lamps of a device.
   package func lightTopics(of device: Device) -> [String] {
-    Light.all(in: device.properties).map { light in
+    Light.all(in: device).map { light in
       "\(base)/\(device.id)/\(device.properties[light.main].id)/light"
     }
   }

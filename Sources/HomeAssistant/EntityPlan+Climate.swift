@@ -44,7 +44,8 @@ extension EntityPlan {
   private mutating func addThermostat(_ ending: String) {
     func named(_ names: [String]) -> [String] { names.map { $0 + ending } }
     let high = find(named(Self.upper), where: Self.isNumber)
-    let low = find(named(Self.setPoints + Self.lower), where: Self.isNumber)
+    let low =
+      find(named(Self.setPoints + Self.lower), where: Self.isNumber) ?? classed(ending, high)
     guard let main = low ?? high, let rule = main.kind.numberRule else { return }
     var fields: [JSONValue.Member] = []
     if let low, let high {
@@ -75,6 +76,14 @@ extension EntityPlan {
     addReadings(ending, &fields)
     fields.append(.init("optimistic", false))
     add("climate", main, titled: Self.title(ofEnding: ending), fields, using: others)
+  }
+
+  /// The set-point of a name that is not known, which the file calls a thermostat.
+  private func classed(_ ending: String, _ high: Property?) -> Property? {
+    guard ending.isEmpty, high == nil else { return nil }
+    return device.properties.first {
+      !used.contains($0.id) && Self.isNumber($0.kind) && device.entityClass(of: $0) == "thermostat"
+    }
   }
 
   /// Adds the modes that Home Assistant knows; where there are others too, the mode is a select

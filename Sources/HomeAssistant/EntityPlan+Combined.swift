@@ -16,9 +16,8 @@ extension EntityPlan {
 
   mutating func addFan() {
     let switched = find(["fan_state"], where: Self.isBoolean)
-    let isFan = { (property: Property) in property.deviceClass == "fan" }
-    let mode =
-      find(["fan_mode"], where: Self.isChoice).flatMap { switched != nil || isFan($0) ? $0 : nil }
+    var mode = find(["fan_mode"], where: Self.isChoice)
+    if switched == nil, let found = mode, device.entityClass(of: found) != "fan" { mode = nil }
     let power = switched ?? find(["power", "state", "on", "fan"], where: Self.isBoolean)
     if let mode { return addFan(of: mode, switchedBy: switched) }
     guard let power,
@@ -165,7 +164,8 @@ extension EntityPlan {
     let free = device.properties.filter { !used.contains($0.id) }
     for property in free {
       guard let payloads = CoverPayloads(property) else { continue }
-      let isClassed = ending.isEmpty && DeviceClass.covers.contains(property.deviceClass ?? "")
+      let isClassed =
+        ending.isEmpty && DeviceClass.covers.contains(device.entityClass(of: property) ?? "")
       if property.isCalled(names) || isClassed { return (property, payloads) }
     }
     return nil
@@ -176,7 +176,7 @@ extension EntityPlan {
   /// A siren is a boolean, or an action whose words are its tones and one that ends them.
   mutating func addSirens() {
     for property in device.properties
-    where property.deviceClass == "siren" && !used.contains(property.id) {
+    where device.entityClass(of: property) == "siren" && !used.contains(property.id) {
       switch property.kind {
       case .boolean: addSiren(switchedBy: property)
       case .action(let words), .choice(let words): addSiren(of: property, words)

@@ -154,14 +154,14 @@ struct EntityPlan {
   // MARK: - Lamps
 
   private mutating func addLights() {
-    for light in Light.all(in: device.properties) {
+    for light in Light.all(in: device) {
       let main = device.properties[light.main]
       let topic = "\(base)/\(device.id)/\(main.id)"
       add(
         "light",
         main,
-        // A lamp with a name of its own is one of several endpoints.
-        titled: Self.title(ofEnding: light.ending),
+        // A lamp with a name of its own is one of several.
+        titled: light.ending.isEmpty ? nil : main.name ?? Self.title(ofEnding: light.ending),
         light.fields(device, below: topic),
         using: light.places.map { device.properties[$0] }
       )
@@ -178,20 +178,20 @@ struct EntityPlan {
   private mutating func addSingle(_ property: Property) {
     var fields = topics(property)
     switch property.kind {
-    case .boolean where property.isLock:
+    case .boolean where property.isLock || device.entityClass(of: property) == "lock":
       fields += [
         .init("payload_lock", "true"), .init("payload_unlock", "false"),
         .init("state_locked", "true"), .init("state_unlocked", "false"),
         .init("optimistic", false),
       ]
       add("lock", property, titled: property.title, fields)
-    case .boolean where property.deviceClass == "valve":
+    case .boolean where device.entityClass(of: property) == "valve":
       fields += [
         .init("payload_open", "true"), .init("payload_close", "false"),
         .init("state_open", "true"), .init("state_closed", "false"), .init("optimistic", false),
       ]
       add("valve", property, titled: property.title, fields)
-    case .boolean where property.deviceClass == "fan":
+    case .boolean where device.entityClass(of: property) == "fan":
       add("fan", property, titled: property.title, fields + Self.onAndOff)
     case .boolean:
       fields += Self.onAndOff + deviceClass(property, of: DeviceClass.switches)
@@ -257,6 +257,15 @@ struct EntityPlan {
         )
       )
     }
+  }
+}
+
+extension Device {
+  /// The class of a property; that of the device for its switch, and for all that it has to set.
+  func entityClass(of property: Property) -> String? {
+    if let stated = property.deviceClass { return stated }
+    let isAll = property.isCalled(["power", "state", "on"]) && property.kind == .boolean
+    return isAll || properties.count(where: { !$0.isReadOnly }) == 1 ? deviceClass : nil
   }
 }
 

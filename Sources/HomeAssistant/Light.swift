@@ -29,15 +29,23 @@ package struct Light: Hashable, Sendable {
   /// The property that names the lamp.
   package var main: Int { power ?? brightness ?? 0 }
 
-  /// The lamps of a device with these properties.
-  package static func all(in properties: [Property]) -> [Light] {
+  /// The lamps of a device.
+  package static func all(in device: Device) -> [Light] {
+    let properties = device.properties
     var used: Set<Int> = []
     var lights: [Light] = []
     for ending in endings(in: properties) {
-      let light = Light(of: properties, ending: ending, used: used)
-      guard light.isLamp(properties) else { continue }
+      let light = Light(of: device, ending: ending, used: used)
+      guard light.isLamp(device) else { continue }
       used.formUnion(light.places)
       lights.append(light)
+    }
+    // A switch of any name that a file says is one of a lamp.
+    for (place, property) in properties.enumerated()
+    where property.kind == .boolean && !property.isReadOnly && !used.contains(place)
+      && device.entityClass(of: property) == "lamp"
+    {
+      lights.append(Light(switchedBy: place, ending: "_\(property.id)"))
     }
     return lights
   }
@@ -47,7 +55,12 @@ package struct Light: Hashable, Sendable {
     [power, brightness, temperature, color, mode, effect].compactMap { $0 }
   }
 
-  private init(of properties: [Property], ending: String, used: Set<Int>) {
+  private init(switchedBy power: Int, ending: String) {
+    (self.power, self.ending) = (power, ending)
+  }
+
+  private init(of device: Device, ending: String, used: Set<Int>) {
+    let properties = device.properties
     func find(
       _ names: [String],
       isReadOnly: Bool = false,
@@ -61,10 +74,10 @@ package struct Light: Hashable, Sendable {
         ?? free.first { properties[$0].isCalled(wanted) }
     }
     self.ending = ending
-    let others: Set = ["fan", "siren", "valve"]
+    let others: Set = ["fan", "lock", "siren", "valve"]
     power = find(["power", "state", "on"]) { property in
       property.kind == .boolean && !property.isLock
-        && !(property.deviceClass.map { others.contains($0) } ?? false)
+        && !(device.entityClass(of: property).map { others.contains($0) } ?? false)
     }
     brightness = find(["brightness", "level"]) { $0.kind.numberRule != nil }
     temperature = find(["color_temp", "color_temperature", "ct"]) { $0.kind.isWhiteTone }
@@ -82,13 +95,13 @@ package struct Light: Hashable, Sendable {
   }
 
   /// Whether it has what makes a lamp: a switch and something to adjust, or a brightness from 0.
-  private func isLamp(_ properties: [Property]) -> Bool {
+  private func isLamp(_ device: Device) -> Bool {
     if let power {
       return brightness != nil || temperature != nil || color != nil
-        || properties[power].deviceClass == "lamp"
+        || device.entityClass(of: device.properties[power]) == "lamp"
     }
     guard let brightness else { return false }
-    let property = properties[brightness]
+    let property = device.properties[brightness]
     return property.isCalled(["brightness\(ending)"])
       && property.kind.numberRule?.range?.lowerBound == 0
   }

@@ -22,6 +22,8 @@ import Testing
     ("    a: {class: siren, type: action, values: [stop, fire], command: {topic: a}}", "a: siren"),
     ("    a: {class: siren, type: action, values: [fire], command: {topic: a}}", "a_fire: button"),
     ("    power: {class: lamp, type: boolean, command: {topic: a}}", "power: light"),
+    ("    garden: {class: lamp, type: boolean, command: {topic: a}}", "garden: light"),
+    ("    aim: {class: thermostat, type: number, command: {topic: a}}", "aim: climate"),
     ("    a: {class: shutter, type: choice, values: [up, down], command: {topic: a}}", "a: cover"),
     // A choice of directions is no cover.
     ("    direction: {type: choice, values: [up, down], command: {topic: a}}", "direction: select"),
@@ -43,6 +45,26 @@ import Testing
   ])
   func `a class chooses the entity`(properties: String, expected: String) throws {
     #expect(try platforms(properties) == expected)
+  }
+
+  @Test(arguments: [
+    ("lamp", "light"), ("fan", "fan"), ("valve", "valve"), ("lock", "lock"), ("siren", "siren"),
+    ("outlet", "switch"),
+  ])
+  func `the class of a device is that of its switch`(word: String, platform: String) throws {
+    let text = """
+      d:
+        class: \(word)
+        properties:
+          power: {type: boolean, command: {topic: a}}
+          child_lock: {type: boolean, command: {topic: a}}
+      """
+    let found = try entities(text)
+    #expect(found.mapValues { $0["p"]?.string } == ["power": platform, "child_lock": "switch"])
+    // That of any name, where it is all that can be set.
+    let lines = text.replacing("power:", with: "main:").split(separator: "\n").dropLast()
+    let main = try entities(lines.joined(separator: "\n"))["main"]
+    #expect(main?["p"]?.string == platform && main?["name"] == .null)
   }
 
   @Test func `a button of a remote is an event of the device's own topic`() throws {
@@ -210,7 +232,7 @@ import Testing
           + "    effect: {type: action, values: [blink, breathe], command: {topic: x}}\n"
       ).first
     )
-    let light = try #require(Light.all(in: device.properties).first)
+    let light = try #require(Light.all(in: device).first)
     func asked(_ flash: JSONValue) -> JSONValue {
       .object(
         light.members(

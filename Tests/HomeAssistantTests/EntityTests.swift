@@ -42,7 +42,7 @@ import Testing
     for device in all {
       let message = try #require(announcer().messages(for: device).first)
       let shown = JSONWriter.text(message.payload ?? .null)
-      let lights = Light.all(in: device.properties)
+      let lights = Light.all(in: device)
       for (place, property) in device.properties.enumerated() where !property.isReadOnly {
         let light = lights.first { $0.places.contains(place) }
         let topic = light.map { "\(device.properties[$0.main].id)/light" } ?? property.id

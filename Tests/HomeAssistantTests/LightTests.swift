@@ -66,8 +66,9 @@ import Values
 
   /// The state of the first lamp after these reports.
   private func state(_ text: String, _ values: [String: Light.Reading]) throws -> JSONValue? {
-    let properties = try #require(try devices(text).first).properties
-    let light = try #require(Light.all(in: properties).first)
+    let device = try #require(try devices(text).first)
+    let properties = device.properties
+    let light = try #require(Light.all(in: device).first)
     return light.state(properties) { values[properties[$0].id] ?? Light.Reading(nil) }
   }
 
@@ -183,7 +184,7 @@ import Values
       groups: {both: {members: [one, two], topic: zigbee2mqtt/both}}
       """
     let group = try #require(try devices(text).first { $0.id == "both" })
-    let light = try #require(Light.all(in: group.properties).first)
+    let light = try #require(Light.all(in: group).first)
     let state = light.state(group.properties) { place in
       switch group.properties[place].id {
       case "power": Light.Reading(.boolean(false))
@@ -206,7 +207,7 @@ import Values
     last: Double? = nil
   ) throws -> [JSONValue.Member] {
     let device = try #require(try devices(text).first)
-    let light = try #require(Light.all(in: device.properties).first)
+    let light = try #require(Light.all(in: device).first)
     let parsed = try JSONParser.parse(Array(command.utf8).span)
     return light.members(for: parsed, device.properties, options: device.options, last: last)
   }

@@ -93,7 +93,7 @@ struct LightStates {
 
   private mutating func lights(of number: Int, in registry: Registry) -> [Light] {
     if let shown = known[number] { return shown.lights }
-    let lights = Light.all(in: registry.definition(ofDevice: number).pattern.properties)
+    let lights = Light.all(in: registry.definition(ofDevice: number).pattern)
     known[number] = Shown(lights: lights, digests: [])
     return lights
   }
