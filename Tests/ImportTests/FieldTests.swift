@@ -295,6 +295,55 @@ struct FieldTests {
     #expect(device.availability.first?.isOnline(in: "busy") == false)
   }
 
+  private static let names: [String] = {
+    let table = (try? Fixture.text("abbreviations.txt")) ?? ""
+    return table.split(separator: "\n").compactMap { line in
+      line.split(separator: " ").last.map { String($0) }
+    }
+  }()
+
+  /// An announcement with all topics and templates that Home Assistant has, and lists of words.
+  private static func everything(_ platform: String) throws -> EntityReader {
+    let lists: Set = [
+      "available_tones", "effect_list", "fan_modes", "fan_speed_list", "modes", "options",
+      "preset_modes", "swing_modes",
+    ]
+    let members = (names + ["fan_modes"]).compactMap { name -> JSONValue.Member? in
+      if name.hasSuffix("_topic") { return .init(name, .string("t/\(name)")) }
+      if name.hasSuffix("_template") { return .init(name, "{{ value }}") }
+      return lists.contains(name) ? .init(name, ["heat", "auto"]) : nil
+    }
+    let announcement = Announcement(
+      topic: "homeassistant/\(platform)/x/config",
+      text: JSONWriter.text(.object(members))
+    )
+    let entities = try Entity.all(in: announcement, prefix: "homeassistant").get()
+    var reader = EntityReader(try #require(entities.first))
+    EntityPlatform.read(&reader)
+    return reader
+  }
+
+  @Test(arguments: [
+    "binary_sensor", "button", "climate", "cover", "fan", "humidifier", "light", "lock", "number",
+    "select", "sensor", "siren", "switch", "text", "vacuum", "valve", "water_heater",
+  ])
+  func `where a topic is read its template is too`(platform: String) throws {
+    let unused = try Self.everything(platform).unused
+    let topics = Set(unused.first?.split(separator: ", ").map { String($0) } ?? [])
+    let templates = unused.dropFirst().map { String($0.prefix { $0 != ":" }) }
+    #expect(!templates.isEmpty)
+    // A color is read in one form; the templates of the others are listed.
+    let forms = ["xy_", "rgbw_", "rgbww_"]
+    for template in templates where !forms.contains(where: { template.hasPrefix($0) }) {
+      let stem = template.dropLast("_template".count)
+      let direction = ["command", "state", "value"].first { stem.hasSuffix("_\($0)") }
+      guard let direction else { continue }
+      let end = direction == "command" ? "command_topic" : "state_topic"
+      let topic = stem.dropLast(direction.count) + end
+      #expect(topics.contains(String(topic)) || !Self.names.contains(String(topic)), "\(template)")
+    }
+  }
+
   @Test func `every abbreviation of Home Assistant is known`() throws {
     for line in try Fixture.text("abbreviations.txt").split(separator: "\n") {
       let names = line.split(separator: " ").map { String($0) }
