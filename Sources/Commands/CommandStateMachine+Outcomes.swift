@@ -98,7 +98,8 @@ extension CommandStateMachine {
     guard let report = reportedValue(of: key, wire, at: now) else {
       // A device reports null for what it does not know, and an action has no value.
       let facts = facts[key]
-      let isReadable = wire == .null || facts.isAction || facts.hasForms
+      let isUnknown = registry.definition(of: key).property.isUnknown(wire)
+      let isReadable = isUnknown || facts.isAction || facts.hasForms
       let isFirst = reportedWithoutValue(key, wire, isReadable: isReadable)
       return isReadable ? .nothing : .unreadable(isFirst: isFirst)
     }

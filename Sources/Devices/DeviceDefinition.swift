@@ -232,7 +232,7 @@ extension PropertyDefinition {
 
   /// The value as the device expects it; see ``Property/wireValue(of:)``.
   package func wireValue(of value: Value) -> JSONValue {
-    if case .number(let number) = value, property.wire.scale == nil {
+    if case .number(let number) = value, property.wire.isPlainNumber {
       return JSONValue(shortest: number)
     }
     return property.wireValue(of: value)

@@ -8,11 +8,22 @@ extension Property {
   /// The value as the device expects it: scaled, rounded, mapped and encoded.
   package func wireValue(of value: Value) -> JSONValue {
     switch value {
-    case .number(let number): JSONValue(shortest: wire.scale?.converted(number) ?? number)
+    case .number(let number): wireValue(of: number)
     case .boolean(let flag): (flag ? wire.on : wire.off) ?? .boolean(flag)
     case .text(let text): wire.words[text] ?? .string(text)
     case .color(let color): color.wire(wire.encoding)
     }
+  }
+
+  private func wireValue(of number: Double) -> JSONValue {
+    if let word = word(for: number) { return word }
+    let converted = wire.scale?.converted(number) ?? number
+    return wire.format.map { .string($0.text(converted)) } ?? JSONValue(shortest: converted)
+  }
+
+  /// The wire value that a number has in place of itself.
+  private func word(for number: Double) -> JSONValue? {
+    wire.words.isEmpty ? nil : wire.words[NumberText.shortest(number)]
   }
 
   /// The value that a device reports; `nil` when the report is not a value of this property.
@@ -36,7 +47,9 @@ extension Property {
   package func isShown(_ value: Value, by reported: JSONValue) -> Bool {
     switch value {
     case .number(let number):
-      guard let found = Self.wireNumber(reported) else { return false }
+      if let word = reportedWord(reported) { return NumberText.parse(word) == number }
+      if let word = word(for: number) { return reported.isSameScalar(as: word) }
+      guard let found = wireNumber(reported) else { return false }
       let expected = wire.scale?.converted(number) ?? number
       let slack = confirm?.tolerance ?? tolerance(around: number)
       return (found - expected).magnitude <= slack + 1e-9 * max(1, expected.magnitude)
@@ -61,13 +74,29 @@ extension Property {
   }
 
   private func number(fromWire reported: JSONValue, _ rule: NumberRule) -> Double? {
-    guard let number = Self.wireNumber(reported) else { return nil }
+    if let word = reportedWord(reported) { return NumberText.parse(word) }
+    if !wire.words.isEmpty {
+      let same = wire.words.filter { $0.value.isSameScalar(as: reported) }.keys
+      if let number = same.compactMap({ NumberText.parse($0) }).min() { return number }
+    }
+    guard let number = wireNumber(reported), word(for: number) == nil else { return nil }
     guard let scale = wire.scale else { return number }
     guard let unscaled = scale.number(for: number), unscaled.isFinite else { return nil }
     // The wire may be coarser than the step: prefer the step that maps to exactly this number.
     let snapped = rule.snapped(unscaled)
     if (scale.exact(snapped) - number).magnitude <= tolerance(around: snapped) { return snapped }
     return unscaled
+  }
+
+  /// Whether a report says that the device does not know the property's value.
+  package func isUnknown(_ reported: JSONValue) -> Bool {
+    reported == .null || kind.numberRule != nil && reportedWord(reported) == WireRule.none
+  }
+
+  /// The word that stands for a report.
+  private func reportedWord(_ reported: JSONValue) -> String? {
+    guard !wire.reportedWords.isEmpty else { return nil }
+    return wire.reportedWords.first { $0.value.contains { reported.isSameScalar(as: $0) } }?.key
   }
 
   private func boolean(fromWire reported: JSONValue) -> Bool? {
@@ -114,7 +143,7 @@ extension Property {
     for (meaning, wires) in reports {
       for wire in wires {
         guard case .object(let members) = wire, let member = members.first,
-          let number = wireNumber(reported), let bound = member.value.double,
+          let number = reported.wireNumber, let bound = member.value.double,
           number > bound || number == bound && member.name == "from",
           highest.map({ $0.bound < bound }) ?? true
         else { continue }
@@ -141,8 +170,18 @@ extension Property {
     return max(reach, scale.resolution / 2)
   }
 
-  private static func wireNumber(_ reported: JSONValue) -> Double? {
-    switch reported {
+  private func wireNumber(_ reported: JSONValue) -> Double? {
+    guard let format = wire.reportedFormat ?? wire.format, let text = reported.string else {
+      return reported.wireNumber
+    }
+    return format.number(in: text)
+  }
+}
+
+extension JSONValue {
+  /// The number of a number or of a text.
+  fileprivate var wireNumber: Double? {
+    switch self {
     case .integer(let integer): Double(integer)
     case .number(let number): number.isFinite ? number : nil
     case .string(let text): NumberText.parse(text.trimmed)

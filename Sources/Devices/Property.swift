@@ -79,6 +79,11 @@ package struct Property: Hashable, Sendable {
   /// Whether it stands for momentary commands, which are not collapsed, rather than a value.
   package var isAction: Bool { if case .action = kind { true } else { false } }
 
+  /// Whether its reports keep what they look like, such as `12.30`, or `10` in hexadecimal digits.
+  package var readsText: Bool {
+    kind.isText || wire.reportedFormat != nil || wire.format != nil
+  }
+
   /// Whether there are values between two of its values, through which a device may move.
   package var hasWay: Bool {
     switch kind {
@@ -157,17 +162,28 @@ package struct WireRule: Hashable, Sendable {
   package var reportedOff: JSONValue?
   /// The conversion of numbers; `nil` for none.
   package var scale: Scale?
+  /// The text that a number is in, in commands; `nil` for the number alone.
+  package var format: NumberFormat?
+  /// The text that a number is in, in reports; `nil` for that of commands.
+  package var reportedFormat: NumberFormat?
   /// The form of colors in commands.
   package var encoding = ColorEncoding.hex
   /// The form of colors in reports; `nil` for that of commands.
   package var decoding: ColorEncoding?
-  /// The wire values of words that differ from the word itself.
+  /// The wire values of words, and of numbers in their shortest form, that differ from these.
   package var words: [String: JSONValue] = [:]
   /// What the device reports for a word, where that is neither the word nor its wire value; null
   /// alone is any report that no other word has, and an object the bound of a number.
+  ///
+  /// For numbers it is what is reported in place of them, and for ``none``, where there is none.
   package var reportedWords: [String: [JSONValue]] = [:]
+  /// The word for reports that the device does not know a number.
+  package static let none = "none"
 
   package init() {}
+
+  /// Whether a number's wire value is the number itself.
+  var isPlainNumber: Bool { scale == nil && format == nil && words.isEmpty }
 
   /// The form of colors in reports.
   package var reportedEncoding: ColorEncoding { decoding ?? encoding }

@@ -129,12 +129,14 @@ import Values
 
   @Test func `null and the report of a button are no mistakes`() throws {
     var bench = Bench(
-      .seen("level"),
+      .seen { $0.wire.reportedWords = ["none": [-1]] },
       .word("button", kind: .action(["PRESS"])) {
         $0.state = StateSource(topic: "button", value: .whole)
       }
     )
-    for (name, wire) in [("level", nil), ("button", "PRESS")] as [(String, JSONValue)] {
+    for (name, wire) in [("level", nil), ("level", -1), ("button", "PRESS")]
+      as [(String, JSONValue)]
+    {
       #expect(bench.machine.reported(try bench.key(name), wire, at: bench.now) == .nothing)
       #expect(try Self.isUnheard(bench, name) == false)
     }

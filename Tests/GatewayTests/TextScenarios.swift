@@ -69,6 +69,29 @@ import Testing
     #expect(witness.waitFor("settle/board/channel", "12.30"))
   }
 
+  @Test func `a number may be in a text, and in hexadecimal digits`() throws {
+    let device = """
+      valve:
+        properties:
+          level:
+            type: integer
+            range: [0, 1000]
+            encode: Z01%02X
+            decode: {none: FF, else: "%X"}
+            command: {topic: valve/set}
+            state: {topic: valve}
+
+      """
+    let bench = try Bench.running(devices: device)
+    let witness = try bench.witness()
+    witness.publish("settle/valve/level/set", "16")
+    #expect(witness.waitFor("valve/set", "Z0110"))
+    for (report, level) in [("10", "16"), ("1e1", "481"), ("0A", "10"), ("009", "9")] {
+      witness.publish("valve", report)
+      #expect(witness.waitFor("settle/valve/level", level), "\(report)")
+    }
+  }
+
   @Test func `what is typed is the text`() throws {
     let bench = try Bench.running(devices: Self.devices)
     let witness = try bench.witness()

@@ -86,9 +86,48 @@ struct KindReader {
       rule.reportedWords = reportedWords(of: words)
     } else if typeName == "color" {
       rule.decoding = encoding("decode")
+    } else if kind.numberRule != nil {
+      rule.format = format(typed["encode"], "encode")
+      if typed["decode"]?.pairs == nil {
+        rule.reportedFormat = format(typed["decode"], "decode")
+      } else {
+        let node = typed["decode"]?.pairs?.first { $0.key == "else" }?.value
+        rule.reportedFormat = format(node, "else")
+        rule.reportedWords = reportedWords(of: [], isNumber: true)
+      }
+      rule.words = numbers()
+      return rule
     }
     for pair in typed["values"]?.pairs ?? [] { rule.words[pair.key] = pair.value.scalarJSON }
     return rule
+  }
+
+  /// Reads the text that a number is in.
+  private func format(_ node: YAMLNode?, _ key: String) -> NumberFormat? {
+    guard let node else { return nil }
+    return node.text.flatMap { NumberFormat($0) }
+      ?? typed.reject(
+        node,
+        key,
+        expected: "a text with %g, %d, %X, %x or %.1f in the place of the number, such as 'TT=%g'"
+      )
+  }
+
+  /// Reads the wire values of single numbers, by their shortest form.
+  private func numbers() -> [String: JSONValue] {
+    guard let node = typed["values"], words() != nil else { return [:] }
+    let pairs = node.pairs ?? []
+    let numbers = pairs.compactMap { NumberText.parse($0.key) }
+    guard !pairs.isEmpty, numbers.count == pairs.count else {
+      problems.add(
+        node.position,
+        "values: expected numbers and the wire value of each, such as {0: off, 1: 16}"
+      )
+      return [:]
+    }
+    return Dictionary(
+      zip(numbers.map { NumberText.shortest($0) }, pairs.compactMap(\.value.scalarJSON))
+    ) { $1 }
   }
 
   private func encoding(_ key: String) -> ColorEncoding? {
@@ -101,8 +140,9 @@ struct KindReader {
     ("range", ["number", "integer"]), ("step", ["number", "integer"]),
     ("unit", ["number", "integer"]), ("scale", ["number", "integer"]),
     ("display", ["number", "integer"]),
-    ("values", ["choice", "action"]), ("on", ["boolean"]), ("off", ["boolean"]),
-    ("encode", ["color"]), ("decode", ["color", "boolean", "choice"]),
+    ("values", ["choice", "action", "number", "integer"]), ("on", ["boolean"]),
+    ("off", ["boolean"]), ("encode", ["color", "number", "integer"]),
+    ("decode", ["color", "boolean", "choice", "number", "integer"]),
   ]
 
   private static func listed(_ types: [String]) -> String {
@@ -174,7 +214,9 @@ struct KindReader {
 
   /// Reads what the device reports for the words of a choice: one word, number, true or false each,
   /// or a list.
-  private func reportedWords(of words: [String]) -> [String: [JSONValue]] {
+  private func reportedWords(of words: [String], isNumber: Bool = false)
+    -> [String: [JSONValue]]
+  {
     guard let node = typed["decode"] else { return [:] }
     guard let pairs = node.pairs else {
       problems.add(
@@ -187,22 +229,28 @@ struct KindReader {
     var reports: [String: [JSONValue]] = [:]
     for pair in pairs {
       if pair.key == "else", !words.contains("else"), let word = pair.value.text,
-        words.contains(word)
+        isNumber || words.contains(word)
       {
-        reports[word] = [.null]
+        if !isNumber { reports[word] = [.null] }
         continue
       }
       // Without words there is a mistake in them.
-      guard words.contains(pair.key) || words.isEmpty else {
+      let isKnown =
+        isNumber
+        ? pair.key == WireRule.none || NumberText.parse(pair.key) != nil
+        : words.contains(pair.key) || words.isEmpty
+      guard isKnown else {
         problems.add(
           pair.keyPosition,
-          "decode: '\(Excerpt.of(pair.key))' is none of the choice's words",
+          "decode: '\(Excerpt.of(pair.key))' is "
+            + (isNumber ? "neither a number nor none nor else" : "none of the choice's words"),
           suggestion: Suggestion.nearest(to: pair.key, in: words)
         )
         continue
       }
       let nodes = pair.value.elements ?? [pair.value]
-      let found = nodes.compactMap { Self.bound($0) ?? $0.scalarJSON }.filter { $0 != .null }
+      let found = nodes.compactMap { (isNumber ? nil : Self.bound($0)) ?? $0.scalarJSON }
+        .filter { $0 != .null }
       if found.count < max(nodes.count, 1) {
         problems.add(
           pair.value.position,

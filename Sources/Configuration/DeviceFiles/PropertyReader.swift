@@ -376,7 +376,7 @@ struct CommandReader {
         problems.add(
           scalar.position,
           "payload: '$value' must be a whole string, found '\(Excerpt.of(text))'; payloads are "
-            + "structures, not text"
+            + "structures, not text; 'encode: TT=%g' puts a number into a text"
         )
       }
       return placeholders.payloadValue(text, at: scalar.position)

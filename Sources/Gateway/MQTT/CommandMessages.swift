@@ -237,7 +237,7 @@ struct DeviceReports {
     if let reply = state.reply { return receiveReply(reply, document, of: key, at: now) }
     let property = context.registry.definition(of: key)
     let reading =
-      property.property.kind.isText
+      property.property.readsText
       ? self.reading(of: document, payload, from: state, property.property.kind)
       : state.reading(of: document)
     switch reading {
@@ -262,6 +262,9 @@ struct DeviceReports {
     if pointer.isWhole {
       if document["value"] != nil {
         pointer = JSONPointer(tokens: ["value"])
+      } else if kind.numberRule != nil {
+        // `10` may be in hexadecimal digits.
+        return .value(document.double == nil ? document : .string(Text.of(payload)))
       } else if case .text = kind, document.string == nil {
         return .value(.string(Text.of(payload)))
       }
