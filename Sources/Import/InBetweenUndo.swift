@@ -193,8 +193,8 @@ package struct InBetweenProgress: Sendable {
       """
   }
 
+  /// Zigbee2MQTT 1.x may report the plain word.
   private static func isOffline(_ bridge: Announcement) -> Bool {
-    guard case .success(let json) = bridge.json() else { return false }
-    return json["state"] == "offline"
+    String(decoding: bridge.payload, as: UTF8.self).has("offline")
   }
 }

@@ -32,6 +32,7 @@ struct InBetweenProgressTests {
     ([(inner, "{}"), (outer, "")], "Restart the gateway"),
     ([(inner, "{}"), (outer, "{}")], "all carried from direct-discovery to ha."),
     ([("direct/bridge/state", #"{"state":"offline"}"#)], "moved to direct, and is offline."),
+    ([("direct/bridge/state", "offline")], "moved to direct, and is offline."),
   ])
   func `what is missing is named`(_ retained: [(String, String)], _ expected: String) {
     #expect(text(retained).contains(expected))

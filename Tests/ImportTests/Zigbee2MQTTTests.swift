@@ -4,6 +4,7 @@
 import Configuration
 import Devices
 @testable import Import
+import JSON
 import Routing
 import Testing
 import Values
@@ -12,7 +13,7 @@ import Values
 struct Zigbee2MQTTTests {
   /// The device's lines below `properties:`.
   private func properties(_ exposes: String) throws -> String {
-    let text = try Fixture.file(Fixture.device(exposes: exposes))
+    let text = try #require(try Fixture.plan(Fixture.device(exposes: exposes)).files.first).text
     return text.split(separator: "  properties:\n").last.map { String($0) } ?? ""
   }
 
@@ -306,6 +307,17 @@ struct Zigbee2MQTTTests {
     ])
     #expect(text.contains("topic: home/zigbee/Lamp"))
     #expect(text.contains("{topic: home/zigbee/bridge/state, value: /state"))
+  }
+
+  @Test(arguments: [("offline", false), (#"{"state":"offline"}"#, false), ("online", true)])
+  func `Zigbee2MQTT may report its state as a plain word`(report: String, isOnline: Bool) throws {
+    let exposes = #"[{"type":"binary","name":"led","property":"led","access":7}]"#
+    let text = try #require(try Fixture.plan(Fixture.device(exposes: exposes)).files.first).text
+    let device = try #require(try Loaded.devices(["a.yaml": text]).first)
+    let document =
+      (try? Announcement(topic: "", text: report).json().get()) ?? .string(report)
+    #expect(device.availability.count == 2)
+    for source in device.availability { #expect(source.isOnline(in: document) == isOnline) }
   }
 
   @Test func `behind routes the original devices are imported with the same identifiers`() throws {
