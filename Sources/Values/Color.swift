@@ -90,7 +90,7 @@ package enum ColorEncoding: String, CaseIterable, Hashable, Sendable {
   case hsb = "h,s,b"
   /// `"32,100"`: degrees, percent; a third part of a report is ignored.
   case commaHS = "h,s"
-  /// `"255,136,0"`
+  /// `"255,136,0"`; white channels behind them in a report are ignored.
   case commaRGB = "r,g,b"
   /// `"rgb,255,136,0"`, the form of Homie 5.
   case homie = "rgb,r,g,b"
@@ -262,14 +262,16 @@ extension Color {
       self.init(hue: .number(numbers[0]), saturation: .number(numbers[1]))
       return
     }
-    guard parts.count == 3, numbers.count == 3 else { return nil }
+    // Tasmota puts white channels behind the others.
+    let most = encoding == .commaRGB ? 5 : 3
+    guard (3...most).contains(parts.count), numbers.count == parts.count else { return nil }
     switch encoding {
     case .hsb, .homieHSV:
       guard let color = Color(hue: numbers[0], saturation: numbers[1], brightness: numbers[2])
       else { return nil }
       self = color
     case .rgb, .xy, .hs, .hex, .commaHS, .commaRGB, .homie, .channels:
-      self.init(channels: numbers)
+      self.init(channels: Array(numbers.prefix(3)))
     }
   }
 

@@ -54,7 +54,8 @@ struct FieldTests {
       #"kitchen/fan/cooker_fan/osc/command {"swing":"oscillate_on"}"#
     ),
     ("govee", "lyra-lamp/effect", "火焰", #"gv2mqtt/light/AA/command {"state":"ON","effect":"火焰"}"#),
-    ("hexint", "hex/level2", "16", "hx2/set 16"),
+    ("hexint", "hex/level", "26", "hx/set 1a"), ("hexint", "hex/level2", "16", "hx2/set 16"),
+    ("hexint", "hex/level3", "50", "hx3/set 50.0%"),
     ("ifsup", "heatpump/quiet_mode", "Level 1", "hp/cmd/SetQuietMode 1"),
     ("ifsup", "heatpump/holiday", "on", "hp/cmd/SetHoliday 1"),
     ("ifsup", "heatpump/shift", "-3", "hp/cmd/SetZ1 -3"),
@@ -84,7 +85,7 @@ struct FieldTests {
       ("cond_choice", "air/target_temperature", #"{"t":21}"#, "21"),
       ("cond_choice", "air/fan_mode", #"{"f":0}"#, "auto"),
       ("ems_minmax", "ems-esp-boiler/max_burner_power", #"{"burnmaxpower":100}"#, "100"),
-      ("hexint", "hex/level2", #"{"raw":"10"}"#, nil),
+      ("hexint", "hex/level2", #"{"raw":"10"}"#, "16"), ("hexint", "hex/level3", "50%", "50"),
       ("ifsup", "heatpump/quiet_mode", "1", "Level 1"), ("ifsup", "heatpump/holiday", "2", "true"),
       ("ifsup", "heatpump/holiday", "0", "false"), ("ifsup", "heatpump/shift", "-3", "-3"),
       ("ifsup", "heatpump/defrost", "1", "true"), ("ifsup", "heatpump/mode", "2", "Auto"),
@@ -125,18 +126,9 @@ struct FieldTests {
     }
   }
 
-  @Test func `filters with arguments that a device file cannot express are listed`() throws {
+  @Test func `filters with arguments are read with them`() throws {
     let found = try Fixture.diagnostics(Self.announcements("hexint"))
-    #expect(
-      found == [
-        "left_out: Hex: Level: its command_template cannot be translated: "
-          + "{{ '%02x' | format(value | int) }}",
-        "partly: Hex: Level2: without a state, as its value_template cannot be translated: "
-          + "{{ value_json.raw | int(0, 16) }}",
-        "left_out: Hex: Level3: its command_template cannot be translated: "
-          + "{{ value | round(1) | string + '%' }}",
-      ]
-    )
+    #expect(found == [])
   }
 
   // MARK: - Covers
@@ -342,6 +334,60 @@ struct FieldTests {
       let topic = stem.dropLast(direction.count) + end
       #expect(topics.contains(String(topic)) || !Self.names.contains(String(topic)), "\(template)")
     }
+  }
+
+  /// The long names in Home Assistant's table of abbreviations.
+  private static func longNames() throws -> [String] {
+    try Fixture.text("abbreviations.txt").split(separator: "\n").compactMap { line in
+      line.split(separator: " ").dropFirst().first.map { String($0) }
+    }
+  }
+
+  @Test(arguments: [
+    "light", "cover", "valve", "fan", "climate", "water_heater", "humidifier", "vacuum", "switch",
+    "number", "select", "text", "lock", "siren", "button", "scene", "sensor", "binary_sensor",
+    "update",
+  ])
+  func `every key that the import composes is one of Home Assistant's`(platform: String) throws {
+    let names = try Self.longNames()
+    for schema in platform == "light" ? ["default", "json", "template"] : ["default"] {
+      var members = names.filter { $0.hasSuffix("_topic") || $0.hasSuffix("_template") }.map {
+        JSONValue.Member($0, .string($0.hasSuffix("_topic") ? "t/\($0)" : "{{ value }}"))
+      }
+      for name in ["effect_list", "preset_modes", "swing_modes", "fan_modes", "options", "modes"] {
+        members.append(.init(name, ["a", "b"]))
+      }
+      members += [.init("schema", .string(schema)), .init("name", "x")]
+      let announcement = Announcement(
+        topic: "homeassistant/\(platform)/x/config",
+        text: JSONWriter.text(.object(members))
+      )
+      let entity = try #require(Entity.all(in: announcement, prefix: "homeassistant").get().first)
+      var reader = EntityReader(entity)
+      EntityPlatform.read(&reader)
+      #expect(!reader.used.isEmpty)
+      // The state of a white tone has no topic, and that of a power has none any more.
+      let old: Set = ["white_state_topic", "power_state_topic"]
+      #expect(reader.used.subtracting(names).subtracting(old) == [])
+    }
+  }
+
+  @Test func `the versions of a firmware are read`() throws {
+    let announced = [
+      ("a", #""val_tpl":"{{ value_json.now }}","l_ver_t":"u","l_ver_tpl":"{{ value_json.next }}""#),
+      ("b", #""cmd_t":"u/set""#),
+    ].map { id, fields in
+      Announcement(
+        topic: "homeassistant/update/\(id)/config",
+        text: #"{"name":"Firmware","stat_t":"u","dev":{"ids":"\#(id)","name":"\#(id)"},\#(fields)}"#
+      )
+    }
+    let template = try Self.property("a/firmware_installed_version", in: announced)
+    #expect(Self.shown(#"{"now":"1.2","next":"1.3"}"#, by: template) == "1.2")
+    let plain = try Self.property("b/firmware_latest_version", in: announced)
+    let report = #"{"installed_version":"1.2","latest_version":"1.3"}"#
+    #expect(Self.shown(report, by: plain) == "1.3")
+    #expect(plain.isReadOnly)
   }
 
   @Test func `every abbreviation of Home Assistant is known`() throws {

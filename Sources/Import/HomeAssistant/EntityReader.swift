@@ -17,7 +17,7 @@ struct EntityReader {
   /// The options of its commands.
   var options: [String] = []
   /// The keys of topics and templates that were read.
-  private var used: Set<String> = []
+  private(set) var used: Set<String> = []
 
   var config: JSONValue { entity.config }
 

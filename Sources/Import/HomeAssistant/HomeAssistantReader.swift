@@ -304,12 +304,12 @@ struct HomeAssistantReader {
 /// The platforms of entities: which of them can be imported, and how.
 enum EntityPlatform {
   /// Platforms without commands.
-  static let readings: Set = ["sensor", "binary_sensor"]
+  static let readings: Set = ["sensor", "binary_sensor", "update"]
 
   /// Platforms with neither commands nor a value that lasts.
   static let skipped: Set = [
     "device_tracker", "event", "device_automation", "tag", "camera",
-    "image", "update", "weather",
+    "image", "weather",
   ]
 
   /// Platforms of entities with several values.
@@ -323,6 +323,7 @@ enum EntityPlatform {
     switch platform {
     case "sensor": SensorEntity.read(&reader)
     case "binary_sensor": SensorEntity.readBinary(&reader)
+    case "update": SensorEntity.readUpdate(&reader)
     case "light": LightEntity.read(&reader)
     case "cover", "valve": CoverEntity.read(&reader)
     case "fan": FanEntity.read(&reader)
@@ -457,5 +458,24 @@ enum SensorEntity {
   static func readBinary(_ reader: inout EntityReader) {
     reader.isSingle = true
     if let made = reader.boolean("value") { reader.add(reading: made) }
+  }
+
+  /// The installed version of a firmware, and the latest one.
+  static func readUpdate(_ reader: inout EntityReader) {
+    reader.skip(["command_topic"])
+    let isJSON =
+      reader.config["value_template"] == nil && reader.config["latest_version_topic"] == nil
+    for (id, state, template) in [
+      ("installed_version", "state_topic", "value_template"),
+      ("latest_version", "latest_version_topic", "latest_version_template"),
+    ] {
+      var version = ImportedProperty(id, type: "text")
+      if isJSON, let topic = reader.topic("state_topic") {
+        version.setState(on: topic, at: "/\(id)")
+        reader.add(known: version)
+      } else if reader.config[state] != nil {
+        reader.add(reading: version, state, template: template)
+      }
+    }
   }
 }

@@ -168,11 +168,12 @@ def facts(template):
     """The paths that a template reads, and the constants that it compares or looks up."""
     tree = environment.parse(template)
     kinds = (nodes.Getattr, nodes.Getitem, nodes.Call)
-    paths = [path for node in tree.find_all(kinds) if (path := chain(node))]
+    methods = ("get", "split", "keys", "items")
+    paths = [path for node in tree.find_all(kinds) if (path := chain(node)) and path[-1] not in methods]
     deepest = []
     for path in paths:
         longer = any(len(other) > len(path) and other[: len(path)] == path for other in paths)
-        if path not in deepest and not longer and path[-1] not in ("get", "split", "keys", "items"):
+        if path not in deepest and not longer:
             deepest.append(path)
     compared = []
     for kind in (nodes.Compare, nodes.Test):

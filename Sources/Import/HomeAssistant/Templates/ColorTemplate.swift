@@ -47,33 +47,19 @@ enum ColorTemplate {
   }
 
   /// The common structure of payloads with `$value`, or its members, in the place of colors.
-  private static func payload(_ parts: [JSONValue], _ wires: [JSONValue]) -> JSONValue? {
-    if parts.allSatisfy({ $0.isEquivalent(to: parts[0]) }) { return parts[0].escaped }
-    if zip(parts, wires).allSatisfy({ $0.isEquivalent(to: $1) }) {
-      return .string(PayloadTemplate.placeholder)
-    }
-    for name in wires[0].members?.map(\.name) ?? [] {
-      let isMember = zip(parts, wires).allSatisfy { part, wire in
-        part.double.flatMap { part in wire[name]?.double.map { (part - $0).magnitude <= 0.5 } }
-          ?? false
+  private static func payload(_ payloads: [JSONValue], _ wires: [JSONValue]) -> JSONValue? {
+    .common(payloads) { parts in
+      if zip(parts, wires).allSatisfy({ $0.isEquivalent(to: $1) }) {
+        return .string(PayloadTemplate.placeholder)
       }
-      if isMember { return .string("\(PayloadTemplate.placeholder)/\(name)") }
-    }
-    if let members = parts[0].members {
-      let merged = members.compactMap { member -> JSONValue.Member? in
-        let inner = parts.compactMap { $0[member.name] }
-        guard inner.count == parts.count else { return nil }
-        return payload(inner, wires).map { .init(member.name, $0) }
+      let name = wires[0].members?.map(\.name).first { name in
+        zip(parts, wires).allSatisfy { part, wire in
+          part.double.flatMap { part in wire[name]?.double.map { (part - $0).magnitude <= 0.5 } }
+            ?? false
+        }
       }
-      return merged.count == members.count ? .object(merged) : nil
+      return name.map { .string("\(PayloadTemplate.placeholder)/\($0)") }
     }
-    guard let elements = parts[0].elements,
-      parts.allSatisfy({ $0.elements?.count == elements.count })
-    else { return nil }
-    let merged = elements.indices.compactMap { place in
-      payload(parts.compactMap { $0.elements?[place] }, wires)
-    }
-    return merged.count == elements.count ? .array(merged) : nil
   }
 
   /// The place of a color in reports, and the form in which it is decoded; `nil` if a device file
@@ -109,8 +95,9 @@ enum ColorTemplate {
         // What has more parts cannot be read.
         let isOpen = report.facts.arguments.contains { argument in
           guard let text = wire(probes[0]).string, !argument.isEmpty else { return false }
-          return report.result(of: [(path, .string(text + argument + "1"))])
-            == report.result(of: [(path, .string(text))])
+          let longer = JSONValue.string(text + argument + "1")
+          return report.result(of: [(path, longer)]) == report.result(of: [(path, .string(text))])
+            && Color(wire: longer, encoding: encoding)?.rgb != probes[0].rgb
         }
         if isSame, !isOpen { return (path, encoding) }
       }

@@ -101,19 +101,58 @@ extension ImportedProperty {
     guard let payloads = template.payloads(inputs), let shape = PayloadShape(payloads) else {
       return nil
     }
-    let sent = shape.values.compactMap { $0.double ?? $0.string.flatMap { NumberText.parse($0) } }
-    guard sent.count == probes.count else { return nil }
     let exact = template.payloads(inputs, isExact: true).flatMap { PayloadShape($0) }?.values
-      .compactMap { $0.double ?? $0.string.flatMap { NumberText.parse($0) } }
-    guard setScale(probes, sent, exact: exact?.count == sent.count ? exact ?? sent : sent) else {
-      return nil
+    if let sent = Self.numbers(shape.values, nil) {
+      guard setScale(probes, sent, exact: exact.flatMap { Self.numbers($0, nil) } ?? sent) else {
+        return setNumbers(probes, shape) ? shape.structure : Optional.none
+      }
+      let isText = shape.structure.string == nil && shape.values[0].string != nil
+      guard isText else { return shape.structure }
+      return shape.structure.replacingTexts {
+        $0 == PayloadTemplate.placeholder ? .string(PayloadTemplate.textPlaceholder) : nil
+      }
     }
-    let isText = shape.structure.string == nil && shape.values[0].string != nil
-    guard isText else { return shape.structure }
-    return shape.structure.replacingTexts {
-      $0 == PayloadTemplate.placeholder ? .string(PayloadTemplate.textPlaceholder) : nil
+    let formats = NumberFormat.formats(of: shape.values.compactMap(\.string)).compactMap { format in
+      Self.numbers(shape.values, format).map { (format: format, sent: $0) }
     }
+    // The numbers as they are, rather than what a longer text leaves of them.
+    let same = formats.filter { zip($0.sent, probes).allSatisfy { $0.isNear($1) } }
+    for (format, sent) in same + formats {
+      var property = self
+      property["encode"] = .string(format.text)
+      let exact = exact.flatMap { Self.numbers($0, format) } ?? sent
+      guard property.setScale(probes, sent, exact: exact) else { continue }
+      let gateway = property.gatewayProperty
+      guard probes.map({ gateway.wireValue(of: .number($0)) }) == shape.values else { continue }
+      self = property
+      return shape.structure
+    }
+    return setNumbers(probes, shape) ? shape.structure : Optional.none
   }
+
+  /// The numbers in texts of a format; `nil` if one has none.
+  private static func numbers(_ values: [JSONValue], _ format: NumberFormat?) -> [Double]? {
+    let numbers = values.compactMap { value -> Double? in
+      guard let text = value.string else { return format == nil ? value.double : nil }
+      return format == nil ? NumberText.parse(text) : format?.number(in: text)
+    }
+    return numbers.count == values.count ? numbers : nil
+  }
+
+  /// Sets the wire value of each number, if the property has few; returns whether it has.
+  private mutating func setNumbers(_ numbers: [Double], _ shape: PayloadShape) -> Bool {
+    let wires = shape.values.map(\.tidied)
+    guard let step = self["step"]?.double, numbers.count <= Self.mostNumbers,
+      zip(numbers, numbers.dropFirst()).allSatisfy({ ($1 - $0).isNear(step) }),
+      wires.allSatisfy(\.isWord), Set(wires.compactMap(\.scalarText)).count == numbers.count
+    else { return false }
+    self["values"] = .object(
+      zip(numbers, wires).map { JSONValue.Member(NumberText.shortest($0), $1) }
+    )
+    return true
+  }
+
+  private static let mostNumbers = 64
 
   /// Sets the scale that makes `sent` of `numbers`; returns whether there is one.
   ///
@@ -161,6 +200,38 @@ extension ImportedProperty {
     }
     if isMired { self["scale"] = "mired" }
     return isMired
+  }
+}
+
+extension NumberFormat {
+  /// The formats that may have made all of these texts, those with the longest text in common first.
+  fileprivate static func formats(of texts: [String]) -> [NumberFormat] {
+    guard let first = texts.first, let least = texts.map(\.count).min(), least <= 200 else {
+      return []
+    }
+    let start = texts.map { zip($0, first).prefix { $0 == $1 }.count }.min() ?? 0
+    let end =
+      texts.map { zip($0.reversed(), first.reversed()).prefix { $0 == $1 }.count }.min() ?? 0
+    func isDigit(_ letter: Character) -> Bool {
+      letter.isHexDigit || letter == "." || letter == "-"
+    }
+    // What is common to all may begin or end with digits of the number.
+    let starts = start - first.prefix(start).suffix(8).reversed().prefix(while: isDigit).count
+    let ends = end - first.suffix(end).prefix(8).prefix(while: isDigit).count
+    var formats: [NumberFormat] = []
+    for (start, end) in (starts...start).reversed().flatMap({ start in
+      (ends...end).reversed().map { (start, $0) }
+    }) where start + end < least {
+      let width = least - start - end
+      for style in ["g", "X", "x", ".1f", ".2f", "0\(width)g", "0\(width)X", "0\(width)x"] {
+        let parts = [first.prefix(start), first.suffix(end)].map { $0.replaced("%", by: "%%") }
+        guard let format = NumberFormat("\(parts[0])%\(style)\(parts[1])"),
+          texts.allSatisfy({ text in format.number(in: text).map { format.text($0) } == text })
+        else { continue }
+        formats.append(format)
+      }
+    }
+    return formats
   }
 }
 
@@ -215,7 +286,14 @@ struct PayloadShape {
       values = payloads.map { .string($0) }
       return
     }
-    guard let merged = merge(parsed), !values.isEmpty else { return nil }
+    let merged = JSONValue.common(parsed) { parts in
+      guard parts.allSatisfy({ $0.scalarText != nil }), values.isEmpty || values == parts else {
+        return nil
+      }
+      values = parts
+      return .string(PayloadTemplate.placeholder)
+    }
+    guard let merged, !values.isEmpty else { return nil }
     structure = merged
   }
 
@@ -224,35 +302,35 @@ struct PayloadShape {
     guard text.hasPrefix("{") || text.hasPrefix("[") else { return nil }
     return try? Announcement(topic: "", text: text).json().get()
   }
-
-  private mutating func merge(_ parts: [JSONValue]) -> JSONValue? {
-    let first = parts[0]
-    if parts.allSatisfy({ $0.isEquivalent(to: first) }) { return first.escaped }
-    if let members = first.members {
-      guard parts.allSatisfy({ $0.members?.map(\.name) == members.map(\.name) }) else { return nil }
-      var merged: [JSONValue.Member] = []
-      for place in members.indices {
-        guard let value = merge(parts.compactMap { $0.members?[place].value }) else { return nil }
-        merged.append(JSONValue.Member(members[place].name, value))
-      }
-      return .object(merged)
-    }
-    if let elements = first.elements {
-      guard parts.allSatisfy({ $0.elements?.count == elements.count }) else { return nil }
-      let merged = elements.indices.compactMap { place in
-        merge(parts.compactMap { $0.elements?[place] })
-      }
-      return merged.count == elements.count ? .array(merged) : nil
-    }
-    guard parts.allSatisfy({ $0.scalarText != nil }), values.isEmpty || values == parts else {
-      return nil
-    }
-    values = parts
-    return .string(PayloadTemplate.placeholder)
-  }
 }
 
 extension JSONValue {
+  /// What payloads have in common, as a payload's structure; `nil` if they differ in more than
+  /// `placeholder` has a placeholder for.
+  static func common(
+    _ parts: [JSONValue],
+    _ placeholder: ([JSONValue]) -> JSONValue?
+  ) -> JSONValue? {
+    let first = parts[0]
+    if parts.allSatisfy({ $0.isEquivalent(to: first) }) { return first.escaped }
+    if let placeholder = placeholder(parts) { return placeholder }
+    if let members = first.members {
+      guard parts.allSatisfy({ $0.members?.map(\.name) == members.map(\.name) }) else { return nil }
+      let merged = members.indices.compactMap { place in
+        common(parts.compactMap { $0.members?[place].value }, placeholder).map {
+          Member(members[place].name, $0)
+        }
+      }
+      return merged.count == members.count ? .object(merged) : nil
+    }
+    guard let count = first.elements?.count, parts.allSatisfy({ $0.elements?.count == count })
+    else { return nil }
+    let merged = (0..<count).compactMap { place in
+      common(parts.compactMap { $0.elements?[place] }, placeholder)
+    }
+    return merged.count == count ? .array(merged) : nil
+  }
+
   /// The value as a constant in a payload, where `$` begins a placeholder.
   var escaped: JSONValue { replacingTexts { .string(PlaceholderText.escaped($0)) } }
 

@@ -125,7 +125,8 @@ extension ImportedProperty {
     // A number without a unit.
     var number = self
     number["type"] = "number"
-    guard number.readsNumbers(report, StateMeaning(number)) else { return false }
+    guard report.result(of: "zzz") != "zzz", number.readsNumbers(report, StateMeaning(number))
+    else { return false }
     self = number
     return true
   }
@@ -133,59 +134,122 @@ extension ImportedProperty {
   // MARK: - Numbers
 
   private mutating func readsNumbers(_ report: ReportTemplate, _ meaning: StateMeaning) -> Bool {
+    // The number may be in a text from which the template takes it, or in hexadecimal digits.
+    for text in [nil, "%g", "%X"] {
+      var property = self
+      if property.readsNumbers(report, meaning, text.flatMap { NumberFormat($0) }) {
+        self = property
+        return true
+      }
+    }
+    return false
+  }
+
+  private mutating func readsNumbers(
+    _ report: ReportTemplate,
+    _ meaning: StateMeaning,
+    _ format: NumberFormat?
+  ) -> Bool {
     func number(_ wire: JSONValue, isExact: Bool = false) -> Double? {
       report.result(of: wire, isExact: isExact).flatMap { NumberText.parse($0) }
         .map(meaning.number)
     }
-    let compared = report.facts.compared.compactMap(\.json)
-    let literals = compared.compactMap { $0.double ?? $0.string.flatMap { NumberText.parse($0) } }
-    let probes =
-      [0, 1, 2, 7, 50, 99, 100, 120, 254, 255, 977, 65535, -1, -40, 0.5, 21.5]
-      + literals + literals.flatMap { [$0 - 1, $0 + 1] }
-    guard let low = number(0, isExact: true), let high = number(100, isExact: true), low != high
+    if let numbers = self["values"]?.members {
+      return numbers.allSatisfy { number($0.value) == NumberText.parse($0.name) }
+    }
+    let isHexadecimal = format?.text == "%X"
+    /// Reports of a number; a template may fail for those behind the first, but not err.
+    func wires(_ number: Double) -> [JSONValue] {
+      let plain = [JSONValue(shortest: number), .string(NumberText.shortest(number))]
+      guard let format else { return plain }
+      return [.string(format.text(number))] + (isHexadecimal ? [] : plain)
+    }
+    guard let low = number(wires(10)[0], isExact: true),
+      let high = number(wires(110)[0], isExact: true), low != high
     else { return false }
-    let (factor, offset) = ((high - low) / 100, low)
+    let factor = (high - low) / 100
+    let offset = low - 10 * factor
     if isReadOnly, !factor.isNear(1) || !offset.isNear(0) {
       guard setReading(factor, offset) else { return false }
     }
+    let standard = self["encode"] == nil ? Optional.none : "%g"
+    let decode = (format?.text ?? standard).map { JSONValue.string($0) }
+    self["decode"] = decode
+    let gateway = gatewayProperty
     let range = self["range"]?.elements?.compactMap(\.double) ?? []
-    let scale = gatewayProperty.wire.scale
+    let scale = gateway.wire.scale
     var slack = 1e-6
     if !isReadOnly, let scale {
       // What the command rounds is lost in the report too.
       slack += (scale.slope ?? 1).magnitude * scale.resolution
       slack += 0.002 * ((range.last ?? 0) - (range.first ?? 0))
     }
+    let compared = report.facts.compared.compactMap(\.json).filter {
+      $0.double != nil || $0.string != nil
+    }
+    let literals = compared.compactMap { $0.double ?? $0.string.flatMap { NumberText.parse($0) } }
+    let probes: [Double] =
+      [0, 1, 2, 7, 50, 99, 100, 120, 254, 255, 977, 65535, -1, -40, 0.5, 21.5]
+      + literals.flatMap { [$0 - 1, $0, $0 + 1] }
     let results = probes.compactMap { probe in
-      report.result(of: JSONValue(shortest: probe)).flatMap { NumberText.parse($0) }
+      report.result(of: wires(probe)[0]).flatMap { NumberText.parse($0) }
     }
     let unit =
       Double.unit(Double.decimals(of: results))
       * (meaning.number(1) - meaning.number(0)).magnitude * (1 + 1e-6)
-    for probe in probes {
+    /// Whether the gateway reads what the template makes of a number; `nil` if it makes nothing.
+    func isRead(_ probe: Double, _ wire: JSONValue) -> Bool? {
+      guard let found = number(wire), let exact = number(wire, isExact: true) else { return nil }
       let shown = scale?.inverse(probe) ?? probe
-      // A report beyond the range may be cut off at its end.
-      if range.count == 2, shown < range[0] || shown > range[1] { continue }
-      for wire in [JSONValue(shortest: probe), .string(NumberText.shortest(probe))] {
-        guard let found = number(wire), let exact = number(wire, isExact: true) else {
-          // A template for numbers may fail for a text, but not for some of the numbers.
-          if wire.string == nil { return false }
-          continue
-        }
-        guard (exact - shown).magnitude <= slack * max(1, shown.magnitude),
-          (found - exact).magnitude <= unit
-        else { return false }
+      return isBeyond(shown)
+        || (exact - shown).magnitude <= slack * max(1, shown.magnitude)
+          && (found - exact).magnitude <= unit
+    }
+    /// A report beyond the range may be cut off at its end.
+    func isBeyond(_ shown: Double) -> Bool {
+      range.count == 2 && (shown < range[0] || shown > range[1])
+    }
+    // What is reported in the place of a number, or where there is none.
+    var others: [(word: String, wire: JSONValue)] = []
+    let other = number("zzz")
+    for wire in compared where !isHexadecimal {
+      guard let probe = wire.double ?? wire.string.flatMap({ NumberText.parse($0) }),
+        isRead(probe, wire) != true, !others.contains(where: { $0.wire == wire.tidied })
+      else { continue }
+      others.append((number(wire).map { NumberText.shortest($0) } ?? WireRule.none, wire.tidied))
+    }
+    for probe in probes where !others.contains(where: { $0.wire.double == probe }) {
+      if isHexadecimal && probe != probe.rounded() || isBeyond(scale?.inverse(probe) ?? probe) {
+        continue
+      }
+      let found = wires(probe).map { isRead(probe, $0) }
+      guard found[0] != nil, !found.contains(false) else { return false }
+    }
+    /// Whether the gateway reads the same, if the template makes a number of a text.
+    func isSame(_ wire: JSONValue) -> Bool {
+      guard let found = number(wire), found != other else { return true }
+      return gateway.value(fromWire: wire) == .number(found)
+    }
+    for wire in compared where wire.string.map({ NumberText.parse($0) == nil }) == true {
+      if !isSame(wire), let found = number(wire) {
+        others.append((NumberText.shortest(found), wire))
       }
     }
-    // The gateway cannot read words that the template turns into numbers.
-    let other = number("zzz")
-    let words =
-      compared.filter { $0.string != nil && NumberText.parse($0.string ?? "") == nil }
-      + report.facts.arguments.flatMap { [.string("50\($0)"), .string("\($0)50")] }
-    return words.allSatisfy { word in
-      let found = number(word)
-      return found == nil || found == other || found == word.string.flatMap { NumberText.parse($0) }
+    for argument in Set(report.facts.arguments) where !argument.isEmpty {
+      for text in ["50\(argument)", "50\(argument)x", "\(argument)50"] {
+        guard isSame(.string(text)) else { return false }
+      }
+      // A list has several numbers; a text that is removed leaves one.
+      let list = JSONValue.string("7\(argument)50")
+      guard number(list) == 750 || isSame(list) else { return false }
     }
+    guard !others.isEmpty else { return true }
+    let words = Set(others.map(\.word)).sorted().map { word in
+      let wires = others.filter { $0.word == word }.map(\.wire)
+      return JSONValue.Member(word, wires.count == 1 ? wires[0] : .array(wires))
+    }
+    self["decode"] = .object(words + (decode.map { [.init("else", $0)] } ?? []))
+    return others.count < 20
   }
 
   /// Sets the scale of a reading that is `reported * factor + offset`.
@@ -226,13 +290,17 @@ extension ImportedProperty {
     for member in self["decode"]?.members ?? [] where kind != .boolean && member.name != "else" {
       property.wire.reportedWords[member.name] = member.value.elements ?? [member.value]
     }
+    let format = self["decode"]?.string ?? self["decode"]?["else"]?.string
     switch self["decode"]?["else"]?.string {
+    case _ where kind.numberRule != nil:
+      property.wire.reportedFormat = format.flatMap { NumberFormat($0) }
     case "on"? where kind == .boolean: property.wire.reportedOn = .null
     case "off"? where kind == .boolean: property.wire.reportedOff = .null
     case let word?: property.wire.reportedWords[word] = [.null]
     case nil: break
     }
     property.wire.scale = self["scale"].flatMap { Scale(imported: $0) }
+    property.wire.format = self["encode"]?.string.flatMap { NumberFormat($0) }
     property.wire.encoding = self["encode"]?.string.flatMap { ColorEncoding(rawValue: $0) } ?? .hex
     property.wire.decoding = self["decode"]?.string.flatMap { ColorEncoding(rawValue: $0) }
     return property

@@ -31,6 +31,8 @@ struct Template {
     var compared: [TemplateValue] = []
     /// The texts that are arguments of methods and filters, such as separators.
     var arguments: [String] = []
+    /// All of its texts.
+    var texts: [String] = []
     /// The number of elements of its longest list.
     var longestList = 0
   }

@@ -173,6 +173,7 @@ extension TemplateCompiler {
 
   mutating func literal(_ value: TemplateValue) -> Expression {
     literals.append(value)
+    if let text = value.text { facts.texts.append(text) }
     return { _ in value }
   }
 

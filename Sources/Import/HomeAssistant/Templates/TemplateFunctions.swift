@@ -53,8 +53,8 @@ enum TemplateFunctions {
       }
     case "int":
       { v, context in
-        if context.isExact, let number = v[0]?.parsed { return .number(number) }
         let base = v.named("base", 2)?.integer ?? 10
+        if context.isExact, base == 10, let number = v[0]?.parsed { return .number(number) }
         return try v.first(v[0]?.whole(base: base).map { .integer($0) }, "default", 1)
       }
     case "is_number": { v, _ in .boolean(v[0]?.parsed?.isFinite ?? false) }
@@ -138,7 +138,7 @@ enum TemplateFunctions {
       case "ceil": (number * power).rounded(.up) / power
       case "floor": (number * power).rounded(.down) / power
       case "half": (number * 2).rounded(.toNearestOrEven) / 2
-      default: TemplateFormat.rounded(number, power)
+      default: NumberFormat.rounded(number, power)
       }
     guard digits == 0 else { return .number(result) }
     guard let integer = Int64(exactly: result.rounded(.towardZero)) else {

@@ -255,7 +255,7 @@ enum TemplateFormat {
       text = String(integer, radix: kind.lowercased() == "x" ? 16 : 10, uppercase: kind == "X")
     case "f":
       guard let number = value.parsed, number.magnitude < 1e15 else { throw TemplateFailure.failed }
-      text = fixed(number, digits)
+      text = NumberFormat.fixed(number, digits)
     default: throw TemplateFailure.unsupported
     }
     if flags.contains("+"), !text.hasPrefix("-"), kind != "s" { text = "+" + text }
@@ -266,28 +266,5 @@ enum TemplateFormat {
     if flags.contains("-") { return text + String(repeating: " ", count: missing.count) }
     let sign = missing.hasPrefix("0") ? text.prefix { "+-".contains($0) } : ""
     return sign + missing + text.dropFirst(sign.count)
-  }
-
-  /// A number with so many decimals.
-  private static func fixed(_ number: Double, _ digits: Int) -> String {
-    var power = 1.0
-    for _ in 0..<digits { power *= 10 }
-    let rounded = Self.rounded(number, power)
-    guard digits > 0 else { return String(Int64(rounded)) }
-    let whole = rounded.magnitude.rounded(.down)
-    let fraction = String(Int64(((rounded.magnitude - whole) * power).rounded()))
-    let zeros = String(repeating: "0", count: max(0, digits - fraction.count))
-    return (rounded < 0 ? "-" : "") + "\(Int64(whole)).\(zeros)\(fraction)"
-  }
-
-  /// Rounds to the nearest multiple of `1 / power`; a tie in decimals goes to the even one.
-  static func rounded(_ number: Double, _ power: Double) -> Double {
-    let product = number * power
-    let lower = product.rounded(.down)
-    guard product - lower == 0.5 else { return product.rounded() / power }
-    // What the multiplication lost tells a tie from what only looks like one.
-    let lost = (-product).addingProduct(number, power)
-    let isUp = lost == 0 ? lower.truncatingRemainder(dividingBy: 2) != 0 : lost > 0
-    return (isUp ? lower + 1 : lower) / power
   }
 }

@@ -40,7 +40,7 @@ struct WordTable {
     let compared = report.facts.compared.compactMap(\.json).filter { $0.scalarText != nil }
     let (anyText, anyNumber) = (word("zzz"), word(977))
     func add(_ wire: JSONValue, isNamed: Bool) {
-      guard let found = word(wire), isNamed || found != anyText && found != anyNumber,
+      guard wire != "", let found = word(wire), isNamed || found != anyText && found != anyNumber,
         !known.contains(where: { $0.wire == wire })
       else { return }
       known.append(Report(wire: wire, word: found))
@@ -50,6 +50,7 @@ struct WordTable {
       add(.integer(index), isNamed: false)
     }
     let arguments = Set(report.facts.arguments).filter { !$0.isEmpty }.sorted()
+    let texts = Set(report.facts.texts).filter { !$0.isEmpty }.sorted()
     for vocabulary in own {
       // A template that names one of these words is about all of them.
       let isSpoken = known.contains { report in
@@ -58,10 +59,12 @@ struct WordTable {
       for (own, text) in vocabulary where word(.string(text)) == own {
         add(.string(text), isNamed: isSpoken)
       }
-      // A text that the template changes, such as one with other spaces.
+      // A text that the template changes, such as one with other spaces, or without the first word.
       for (_, text) in vocabulary {
-        for part in arguments where text.has(part) {
-          for other in arguments { add(.string(text.replaced(part, by: other)), isNamed: false) }
+        for part in texts where text.has(part) {
+          for other in arguments + [""] {
+            add(.string(text.replaced(part, by: other)), isNamed: false)
+          }
         }
       }
     }
@@ -71,12 +74,12 @@ struct WordTable {
       anyNumber != nil && anyNumber == word(1) && anyNumber != word(0)
       && (!numbers.isEmpty || anyText != anyNumber)
     if !isLevel { addOpposites(word) }
-    let texts: [String] = known.compactMap(\.wire.string).flatMap { text in
+    let longer: [String] = known.compactMap(\.wire.string).flatMap { text in
       arguments.flatMap { ["\(text)\($0)1", "1\($0)\(text)"] }
     }
     let near: [Double] = numbers.flatMap { [$0 - 1, $0 + 1] } + [0, 1, 5, 20, 50, 100, -31]
     for wire in near.map({ JSONValue(shortest: $0) })
-      + texts.map({ .string($0) })
+      + longer.map({ .string($0) })
     {
       // Python's true and 1 are equal.
       let flag: JSONValue = wire == 1 ? true : wire == 0 ? false : wire
@@ -120,14 +123,16 @@ struct WordTable {
   }
 
   private mutating func addOpposites(_ word: (JSONValue) -> String?) {
-    // A template may only tell true from false.
+    // A template may only tell true from false, or have a word for these alone.
     let isTruth = known.isEmpty && word("zzz") == word(true) && word(977) == word(true)
+    let isAlone = known.isEmpty && word("zzz") == nil && word(977) == nil
     for (on, off) in Self.opposites.flatMap({ [$0, ($0.1, $0.0)] }) {
-      guard isTruth && on == true || known.contains(where: { $0.wire == on }),
+      let isKnown = known.contains { $0.wire == on }
+      guard isKnown || (isTruth || isAlone && known.isEmpty) && on == true,
         !known.contains(where: { $0.wire == off }), let meant = word(on), let other = word(off),
         meant != other
       else { continue }
-      if isTruth { known.append(Report(wire: on, word: meant)) }
+      if !isKnown { known.append(Report(wire: on, word: meant)) }
       known.append(Report(wire: off, word: other))
     }
   }
