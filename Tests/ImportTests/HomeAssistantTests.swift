@@ -29,8 +29,6 @@ struct HomeAssistantTests {
     #expect(
       plan.diagnostics.filter { $0.kind != .diagnostic }.map { "\($0.subject): \($0.reason)" } == [
         "1 entity: announced by Settle itself",
-        "Stehlampe: light: color: without a state, as its rgb_value_template cannot be translated: "
-          + "{{value_json.Color.split(',')[0:3]|join(',')}}",
         "Keller: Kellertür: it asks for retained commands; Settle never retains one, so that none is "
           + "replayed",
         "Keller: Kennwort: a password, which its target would show to everybody",

@@ -196,14 +196,14 @@ struct UpstreamTests {
       "on,{{ brightness|d }},{{ red|d }}-{{ green|d }}-{{ blue|d }},{{ hue|d }}-{{ sat|d }}"
     #expect(
       found == [
-        "left_out: Text: light: brightness: its command_on_template cannot be translated: \(text)",
+        "partly: Text: light: brightness: without a state, as its brightness_template cannot be "
+          + "translated: {{ value.split(',')[1] }}",
         "left_out: Text: light: color: its command_on_template cannot be translated: \(text)",
         "partly: Text: light: power: without a state, as its state_template cannot be translated: "
           + "{{ value.split(',')[0] }}",
         "partly: Text: light: not imported: state_topic",
         "partly: Text: light: not imported: blue_template: "
           + "{{ value.split(',')[2].split('-')[2] }}",
-        "partly: Text: light: not imported: brightness_template: {{ value.split(',')[1] }}",
         "partly: Text: light: not imported: green_template: "
           + "{{ value.split(',')[2].split('-')[1] }}",
         "partly: Text: light: not imported: red_template: {{ value.split(',')[2].split('-')[0] }}",
