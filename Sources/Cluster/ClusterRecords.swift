@@ -46,12 +46,21 @@ package struct MemberRecord: Hashable, Sendable {
   package var beat: UInt64
   /// The digest of the member's device files: members with different files share no partition.
   package var digest: UInt64
+  /// The partitions whose logs have an entry that the member cannot read.
+  package var unreadable: Set<Partition>
 
-  package init(incarnation: UInt64, state: State, beat: UInt64, digest: UInt64) {
+  package init(
+    incarnation: UInt64,
+    state: State,
+    beat: UInt64,
+    digest: UInt64,
+    unreadable: Set<Partition> = []
+  ) {
     self.incarnation = incarnation
     self.state = state
     self.beat = beat
     self.digest = digest
+    self.unreadable = unreadable
   }
 }
 

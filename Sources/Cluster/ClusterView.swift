@@ -168,12 +168,20 @@ package struct ClusterView: Sendable {
   }
 
   /// Who should have what, among the members that take partitions.
-  package var assignment: Assignment {
+  ///
+  /// The record of `name`, which asks, may not name all partitions yet that are `unreadable` to it.
+  func assignment(for name: String, unreadable: Set<Partition>) -> Assignment {
     let digest = digest
     let takers = peers.filter {
       $0.value.record.state == .ready && $0.value.record.digest == digest
     }
-    return Assignment(members: takers.keys, owners: partitions.map { owner(of: $0) })
+    var excluded = takers.mapValues(\.record.unreadable)
+    excluded[name] = unreadable
+    return Assignment(
+      members: takers.keys,
+      unreadable: excluded,
+      owners: partitions.map { owner(of: $0) }
+    )
   }
 }
 

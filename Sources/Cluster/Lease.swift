@@ -22,6 +22,8 @@ package struct LeaseSettings: Hashable, Sendable {
   package var turn: Duration = .milliseconds(40)
   /// The wait before something is read again, or written again after a failure.
   package var retry: Duration = .milliseconds(250)
+  /// The wait before a log that no member can read is opened again.
+  package var reopening: Duration = .seconds(60)
 
   package init() {}
 }

@@ -11,15 +11,15 @@ extension Membership {
       return
     }
     compareDevices()
-    let assignment = view.assignment
+    let assignment = view.assignment(for: name, unreadable: Set(unreadable.keys))
     for (partition, taker) in assignment.takers.sorted(by: { $0.key < $1.key })
     where taker == name && standing == .member { claim(partition, at: now) }
     if standing == .leaving {
-      giveAway(atMost: held.count)
-    } else if !assignment.shares.isEmpty, assignment.takers.isEmpty {
-      // While some have no owner, nothing else moves. Without anyone to take them, all stay.
-      giveAway(atMost: held.count - (assignment.shares[name] ?? 0))
+      giveAway(Set(held.keys), atMost: held.count)
+    } else {
+      giveAway(assignment.movable, atMost: held.count - (assignment.shares[name] ?? 0))
     }
+    reopenUnreadable(assignment, at: now)
     if standing == .leaving, held.isEmpty { lease.hurry(at: now) }
     resumeUnclaimed(at: now)
   }
@@ -58,13 +58,25 @@ extension Membership {
     }
   }
 
-  private mutating func giveAway(atMost excess: Int) {
+  /// Allows this member to open logs again that nobody can read; someone may have mended them.
+  private mutating func reopenUnreadable(_ assignment: Assignment, at now: Moment) {
+    for (partition, since) in unreadable
+    where since.duration(to: now) >= settings.reopening && assignment.takers[partition] == nil
+      && view.owner(of: partition) == nil
+    {
+      unreadable[partition] = nil
+      lease.hurry(at: now)
+    }
+  }
+
+  private mutating func giveAway(_ partitions: Set<Partition>, atMost excess: Int) {
     var moving = 0
     var others: [Partition] = []
     for (partition, state) in held {
       switch state {
       case .handingOver, .releasing: moving += 1
-      case .mayConnect, .connecting, .mayDrive, .driving: others.append(partition)
+      case .mayConnect, .connecting, .mayDrive, .driving:
+        if partitions.contains(partition) { others.append(partition) }
       case .claiming, .opening: break
       }
     }
@@ -118,9 +130,12 @@ extension Membership {
     advance(to: now)
   }
 
-  /// The log of a partition could not be opened: it is given back.
+  /// The log of a partition has an entry that this member cannot read: it is given back, and not
+  /// taken again while another member may be able to read it.
   package mutating func openFailed(_ partition: Partition, epoch: UInt64, at now: Moment) {
     guard case .opening(epoch) = held[partition] else { return }
+    unreadable[partition] = now
+    lease.hurry(at: now)  // The others take it once they have read that this member cannot.
     release(partition, epoch: epoch, at: now)
     advance(to: now)
   }

@@ -38,6 +38,8 @@ package struct Membership: Sendable {
   package internal(set) var standing = Standing.reading
   package internal(set) var view: ClusterView
   package internal(set) var held: [Partition: HeldPartition] = [:]
+  /// The partitions whose logs this member cannot read, and since when; another may.
+  var unreadable: [Partition: Moment] = [:]
   /// The digest of this member's device files.
   package internal(set) var digest: UInt64
   /// Whether the broker can be reached.
@@ -166,7 +168,15 @@ package struct Membership: Sendable {
     lease.sent(settings, at: now)
     write(
       .member(name),
-      .member(MemberRecord(incarnation: incarnation, state: state, beat: beat, digest: digest)),
+      .member(
+        MemberRecord(
+          incarnation: incarnation,
+          state: state,
+          beat: beat,
+          digest: digest,
+          unreadable: Set(unreadable.keys)
+        )
+      ),
       at: now
     )
   }

@@ -21,6 +21,8 @@ package enum LogEffect: Sendable {
   case opened(Partition, epoch: UInt64, [JournalEntry])
   /// A newer owner has claimed the partition's log.
   case lost(Partition, epoch: UInt64)
+  /// The log has an entry that this version cannot read.
+  case unreadable(Partition, epoch: UInt64)
 }
 
 extension LogEffect {
@@ -28,7 +30,8 @@ extension LogEffect {
   var partition: Partition? {
     switch self {
     case .append(let partition, _, _), .readLast(let partition, _), .read(let partition, _, _, _),
-      .purge(let partition, _), .opened(let partition, _, _), .lost(let partition, _):
+      .purge(let partition, _), .opened(let partition, _, _), .lost(let partition, _),
+      .unreadable(let partition, _):
       partition
     case .finished: nil
     }
@@ -39,6 +42,18 @@ extension LogEffect {
 package enum LogEnd: Sendable {
   case frame(StoredFrame)
   case empty
+  /// It cannot be read: it may be of a later version.
+  case unreadable
+  /// No answer.
+  case unknown
+}
+
+/// How a read of a log went.
+package enum LogPart: Sendable {
+  /// Its frames, in order.
+  case frames([StoredFrame])
+  /// One of them cannot be read: it may be of a later version.
+  case unreadable
   /// No answer.
   case unknown
 }
@@ -97,8 +112,8 @@ package struct PartitionLogs: Sendable {
 
   // MARK: - Opening and closing
 
-  /// Claims the log of a partition and reads it; ``LogEffect/opened(_:epoch:_:)`` or
-  /// ``LogEffect/lost(_:epoch:)`` follows.
+  /// Claims the log of a partition and reads it; ``LogEffect/opened(_:epoch:_:)``,
+  /// ``LogEffect/lost(_:epoch:)`` or ``LogEffect/unreadable(_:epoch:)`` follows.
   package mutating func open(_ partition: Partition, epoch: UInt64) {
     close(partition)
     logs[partition] = PartitionLog(epoch: epoch, settings: settings)
@@ -151,8 +166,12 @@ package struct PartitionLogs: Sendable {
 
   private mutating func lose(_ partition: Partition) {
     guard let epoch = logs[partition]?.epoch else { return }
+    giveUp(partition, .lost(partition, epoch: epoch))
+  }
+
+  private mutating func giveUp(_ partition: Partition, _ effect: LogEffect) {
     remove(partition)
-    effects.append(.lost(partition, epoch: epoch))
+    effects.append(effect)
     ended(partition)  // After that: the work has not stored what was this partition's.
   }
 
@@ -323,6 +342,10 @@ package struct PartitionLogs: Sendable {
     case .unknown:
       if log.phase == .open { return unanswered(partition, clock) }
       return retryLater(partition, clock)
+    case .unreadable:
+      // What this member has written itself is readable: a newer owner has claimed an open log.
+      if log.phase == .open { return lose(partition) }
+      return giveUp(partition, .unreadable(partition, epoch: epoch))
     case .empty: logs[partition]?.last = .none
     case .frame(let stored):
       if stored.frame.epoch > epoch { return lose(partition) }
@@ -341,17 +364,18 @@ package struct PartitionLogs: Sendable {
     append(LogFrame(kind: .claim(member: member), epoch: epoch), to: partition)
   }
 
-  /// A log was read up to its claim, in order; `nil`: no answer.
+  /// A log was read up to its claim.
   package mutating func read(
     _ partition: Partition,
     epoch: UInt64,
-    _ frames: [StoredFrame]?,
+    _ part: LogPart,
     clock: JournalClock
   ) {
     guard let log = logs[partition], log.epoch == epoch, case .loading(let through) = log.phase
     else { return }
     logs[partition]?.isBusy = false
-    guard let frames, let claim = frames.last, claim.sequence == through else {
+    if case .unreadable = part { return giveUp(partition, .unreadable(partition, epoch: epoch)) }
+    guard case .frames(let frames) = part, let claim = frames.last, claim.sequence == through else {
       return retryLater(partition, clock)
     }
     var contents = LogContents()

@@ -89,6 +89,12 @@ package struct MemberList {
     }
   }
 
+  mutating func counts(_ name: String, _ counts: inout [Int]) {
+    member(name, &counts, read: { $0.elements?.compactMap(\.count) }) {
+      .array($0.map { .count($0) })
+    }
+  }
+
   mutating func flag(_ name: String, _ flag: inout Bool) {
     member(name, &flag, read: \.boolean) { .boolean($0) }
   }

@@ -56,25 +56,24 @@ extension ClusterEngine {
       case .failure: done(.unknown)
       case .success(nil): done(.empty)
       case .success(let found?):
-        guard let frame = frame(found.bytes, of: partition) else { return done(.unknown) }
+        guard let frame = frame(found.bytes, of: partition) else { return done(.unreadable) }
         done(.frame(StoredFrame(sequence: found.sequence, storedAt: 0, frame: frame)))
       }
     }
   }
 
-  /// Reads a log from `first` up to the frame at `last`, in order and without a gap; `nil` where
-  /// that fails.
+  /// Reads a log from `first` up to the frame at `last`, in order and without a gap.
   ///
   /// A consumer sends all frames at once. Where it is silent, they are asked for one by one.
   package func read(
     _ partition: Partition,
     from first: UInt64,
     through last: UInt64,
-    _ done: @escaping ([StoredFrame]?) -> Void
+    _ done: @escaping (LogPart) -> Void
   ) {
     var frames: [StoredFrame] = []
     var reader: Consumer?
-    func finish(_ result: [StoredFrame]?) {
+    func finish(_ result: LogPart) {
       guard let ending = reader else { return }
       reader = nil
       end(ending)
@@ -85,11 +84,13 @@ extension ClusterEngine {
       of: log(of: partition),
       in: settings.log,
       onItem: { [unowned self] item in
-        guard let frame = frame(item.bytes, of: partition) else { return finish(nil) }
+        guard let frame = frame(item.bytes, of: partition) else { return finish(.unreadable) }
         frames.append(
           StoredFrame(sequence: item.sequence, storedAt: item.storedAt, frame: frame)
         )
-        if item.sequence >= last { finish(frames.last?.sequence == last ? frames : nil) }
+        if item.sequence >= last {
+          finish(frames.last?.sequence == last ? .frames(frames) : .unknown)
+        }
       },
       onLost: { [unowned self] in
         guard reader != nil else { return }
@@ -104,15 +105,16 @@ extension ClusterEngine {
     from sequence: UInt64,
     through last: UInt64,
     after frames: [StoredFrame],
-    _ done: @escaping ([StoredFrame]?) -> Void
+    _ done: @escaping (LogPart) -> Void
   ) {
     api.next(of: log(of: partition), from: sequence, in: settings.log) { [weak self] result in
-      guard let self, case .success(let item?) = result, item.sequence <= last,
-        let frame = frame(item.bytes, of: partition)
-      else { return done(nil) }
+      guard let self, case .success(let item?) = result, item.sequence <= last else {
+        return done(.unknown)
+      }
+      guard let frame = frame(item.bytes, of: partition) else { return done(.unreadable) }
       let stored = StoredFrame(sequence: item.sequence, storedAt: item.storedAt, frame: frame)
       let frames = frames + [stored]
-      if item.sequence == last { return done(frames) }
+      if item.sequence == last { return done(.frames(frames)) }
       readNext(of: partition, from: item.sequence + 1, through: last, after: frames, done)
     }
   }
@@ -130,11 +132,11 @@ extension ClusterEngine {
     "\(settings.prefix).log.\(partition.number)"
   }
 
-  /// Reads a frame; what cannot be read is logged, since its partition waits for it.
+  /// Reads a frame; what cannot be read is logged.
   private func frame(_ bytes: [UInt8], of partition: Partition) -> LogFrame? {
     if let frame = FrameCoding.frame(bytes) { return frame }
     log.error(
-      "The log of a partition has an entry that this version cannot read: it is not driven here",
+      "The log of a partition has an entry that this version cannot read: it is given back",
       ["partition": "\(partition)", "version": bytes.first.map { "\($0)" } ?? "none"]
     )
     return nil

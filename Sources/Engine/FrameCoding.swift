@@ -112,6 +112,7 @@ enum RecordCoding {
         .object([
           "incarnation": hex(member.incarnation), "state": .string(member.state.rawValue),
           "beat": .integer(Int64(truncatingIfNeeded: member.beat)), "digest": hex(member.digest),
+          "unreadable": .array(member.unreadable.sorted().map { .integer(Int64($0.number)) }),
         ])
       case .owner(let owner):
         .object([
@@ -139,7 +140,8 @@ enum RecordCoding {
           incarnation: incarnation,
           state: state,
           beat: beat,
-          digest: digest
+          digest: digest,
+          unreadable: partitions(json["unreadable"])
         )
       )
     case .owner:
@@ -162,6 +164,10 @@ enum RecordCoding {
 
   private static func number(_ value: JSONValue?) -> UInt64? {
     value?.string.flatMap { UInt64($0, radix: 16) }
+  }
+
+  private static func partitions(_ value: JSONValue?) -> Set<Partition> {
+    Set((value?.elements ?? []).compactMap(count).map { Partition(Int($0)) })
   }
 
   /// The next record's is greater by one.

@@ -18,6 +18,8 @@ package final class PartitionStore: ValueStore {
   package var onOpened: ((Partition, _ epoch: UInt64, [JournalEntry]) -> Void)?
   /// A newer owner has claimed a partition.
   package var onLost: ((Partition, _ epoch: UInt64) -> Void)?
+  /// The log of a partition has an entry that this version cannot read.
+  package var onUnreadable: ((Partition, _ epoch: UInt64) -> Void)?
   /// This machine's clock is so much ahead of that of the engine's server; negative: behind.
   package var onClockDifference: ((Duration) -> Void)?
   /// In milliseconds; reading takes a part of it.
@@ -39,7 +41,8 @@ package final class PartitionStore: ValueStore {
 
   // MARK: - Partitions
 
-  /// Claims the log of a partition and reads it; ``onOpened`` or ``onLost`` follows.
+  /// Claims the log of a partition and reads it; ``onOpened``, ``onLost`` or ``onUnreadable``
+  /// follows.
   package func open(_ partition: Partition, epoch: UInt64) { logs.open(partition, epoch: epoch) }
 
   /// The owner has what ``onOpened`` has brought.
@@ -92,15 +95,18 @@ package final class PartitionStore: ValueStore {
         logs.readLast(partition, epoch: epoch, end, clock: clock())
       }
     case .read(let partition, let epoch, let first, let last):
-      engine.read(partition, from: first, through: last) { [weak self] frames in
+      engine.read(partition, from: first, through: last) { [weak self] part in
         guard let self else { return }
-        if let claim = frames?.last { compareClocks(claim.storedAt) }
-        logs.read(partition, epoch: epoch, frames, clock: clock())
+        if case .frames(let frames) = part, let claim = frames.last {
+          compareClocks(claim.storedAt)
+        }
+        logs.read(partition, epoch: epoch, part, clock: clock())
       }
     case .purge(let partition, let first): engine.purge(partition, before: first)
     case .finished(let result): results.append(result)
     case .opened(let partition, let epoch, let entries): onOpened?(partition, epoch, entries)
     case .lost(let partition, let epoch): onLost?(partition, epoch)
+    case .unreadable(let partition, let epoch): onUnreadable?(partition, epoch)
     }
   }
 

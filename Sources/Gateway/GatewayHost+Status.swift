@@ -153,7 +153,8 @@ extension StatusReport.Cluster {
         state: peer.record.state.rawValue,
         partitions: counts[name] ?? 0,
         renewedMilliseconds: peer.seenAt.milliseconds(to: now),
-        hasSameDevices: !peer.record.state.isPresent || peer.record.digest == digest
+        hasSameDevices: !peer.record.state.isPresent || peer.record.digest == digest,
+        unreadable: peer.record.unreadable.map(\.number).sorted()
       )
     }
     engine.problem = cluster.engine.problem ?? (cluster.engine.isReady ? nil : "not connected yet")

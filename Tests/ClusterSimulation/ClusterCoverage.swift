@@ -9,6 +9,10 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
   package var elections = 0
   package var outages = 0
   package var cuts = 0
+  /// Processes that were replaced by ones of a later version.
+  package var upgrades = 0
+  /// Logs that a member could not read.
+  package var unreadable = 0
   package var joins = 0
   package var departures = 0
   package var evictions = 0
@@ -69,7 +73,8 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
   private static var counts: [(name: String, path: WritableKeyPath<Self, Int>)] {
     [
       ("kills", \.kills), ("pauses", \.pauses), ("elections", \.elections),
-      ("outages", \.outages), ("cuts", \.cuts), ("joins", \.joins),
+      ("outages", \.outages), ("cuts", \.cuts), ("upgrades", \.upgrades),
+      ("logs of a later version", \.unreadable), ("joins", \.joins),
       ("departures", \.departures), ("evictions", \.evictions),
       ("members evicted alive", \.wereEvicted), ("sessions taken over or lost", \.takeovers),
       ("stopped before a connection", \.stopsBeforeConnection),

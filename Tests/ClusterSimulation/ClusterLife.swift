@@ -29,6 +29,8 @@ package final class ClusterLife {
   private var ledger: ClusterLedger
   private var members: [SimulatedMember] = []
   private var lives = 0
+  /// The members that run a later version, from their next start on.
+  private var upgraded: Set<String> = []
   private var order = 0
   private(set) var isFaulty = true
   /// Processes whose watch shows nothing, until when.
@@ -61,7 +63,8 @@ package final class ClusterLife {
 
   private func start(_ name: String) {
     lives += 1
-    members.append(SimulatedMember(name, life: lives, in: self))
+    let isLater = isFaulty ? upgraded.contains(name) : !upgraded.isEmpty
+    members.append(SimulatedMember(name, life: lives, isLater: isLater, in: self))
   }
 
   // MARK: - Devices and partitions
@@ -113,7 +116,8 @@ package final class ClusterLife {
       // The broker publishes the will of a member that lives: its connection was lost.
       let name = members[time.random.below(members.count)].name
       publishWill(of: name)
-    case ..<3992: leave()
+    case ..<3993: leave()
+    case ..<3997: upgrade(members[time.random.below(members.count)])
     default:
       if members.count < 5 { start("n\(lives)") }
     }
@@ -145,6 +149,13 @@ package final class ClusterLife {
     for member in members where member.name != name {
       time.plan(within: 1...60) { member.receive { member.willSeen(of: name) } }
     }
+  }
+
+  private func upgrade(_ member: SimulatedMember) {
+    guard upgraded.insert(member.name).inserted else { return }
+    say("\(member.name) gets a later version")
+    seen.upgrades += 1
+    kill(member)
   }
 
   private func pause() {
@@ -225,6 +236,8 @@ package final class ClusterLife {
 
   func refused(_ key: KeyIndex) { seen.refused += 1 }
 
+  func couldNotRead() { seen.unreadable += 1 }
+
   func unanswered(_ event: CommandEvent) { seen.unanswered += 1 }
 
   func emitted(_ event: CommandEvent) {
@@ -296,6 +309,8 @@ package final class ClusterLife {
     engine.heal()
     sessions.heal()
     for member in members { time.plan(within: 1...100) { member.receive { member.readAll() } } }
+    // What the others cannot read has an owner again when all have the same version.
+    if !upgraded.isEmpty { for member in members { upgrade(member) } }
     let end = time.now.advanced(by: .seconds(90))
     while let next = time.next, next <= end, breach == nil {
       steps += 1

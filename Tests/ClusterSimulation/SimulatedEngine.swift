@@ -12,6 +12,8 @@ final class SimulatedEngine {
   private let time: VirtualTime
   private var records: [RecordKey: [(record: ClusterRecord, revision: UInt64)]] = [:]
   private(set) var logs: [Partition: [StoredFrame]] = [:]
+  /// The epochs of owners whose frames an older version cannot read.
+  private var laterEpochs: [Partition: Set<UInt64>] = [:]
   /// The numbers of the newest record and the newest frame.
   private var (newestRecord, newestFrame): (UInt64, UInt64) = (0, 0)
   /// Until when there is no leader.
@@ -171,6 +173,7 @@ final class SimulatedEngine {
     to partition: Partition,
     after predecessor: Predecessor,
     by member: String,
+    isLater: Bool,
     _ answer: @escaping (WriteOutcome) -> Void
   ) {
     call(by: member, answer, .unknown) { answer in
@@ -183,6 +186,7 @@ final class SimulatedEngine {
         if let claimed = self.logs[partition]?.last?.frame.epoch, frame.epoch < claimed {
           self.onBreach?("\(partition) gets an entry of epoch \(frame.epoch) after \(claimed)")
         }
+        if isLater { self.laterEpochs[partition, default: []].insert(frame.epoch) }
         let sequence = self.next(after: &self.newestFrame)
         if case .snapshot(let part, 2...) = frame.kind, part > 0 { self.longSnapshots += 1 }
         self.logs[partition, default: []].append(
@@ -200,13 +204,19 @@ final class SimulatedEngine {
   func readLast(
     of partition: Partition,
     by member: String,
+    isLater: Bool,
     _ answer: @escaping (LogEnd) -> Void
   ) {
     call(by: member, answer, .unknown) { answer in
       let log = self.logs[partition] ?? []
       let isStale = self.isFaulty && log.count > 1 && self.time.random.chance(10)
-      answer((isStale ? log[log.count - 2] : log.last).map { .frame($0) } ?? .empty)
+      guard let end = isStale ? log[log.count - 2] : log.last else { return answer(.empty) }
+      answer(self.canRead(end, of: partition, isLater) ? .frame(end) : .unreadable)
     }
+  }
+
+  private func canRead(_ frame: StoredFrame, of partition: Partition, _ isLater: Bool) -> Bool {
+    isLater || !(laterEpochs[partition]?.contains(frame.frame.epoch) ?? false)
   }
 
   func readLog(
@@ -214,13 +224,17 @@ final class SimulatedEngine {
     from first: UInt64,
     through last: UInt64,
     by member: String,
-    _ answer: @escaping ([StoredFrame]?) -> Void
+    isLater: Bool,
+    _ answer: @escaping (LogPart) -> Void
   ) {
-    call(by: member, answer, nil) { answer in
+    call(by: member, answer, .unknown) { answer in
       let log = (self.logs[partition] ?? []).filter {
         (first...max(first, last)).contains($0.sequence)
       }
-      answer(self.isFaulty && self.time.random.chance(5) ? Array(log.dropLast()) : log)
+      guard log.allSatisfy({ self.canRead($0, of: partition, isLater) }) else {
+        return answer(.unreadable)
+      }
+      answer(.frames(self.isFaulty && self.time.random.chance(5) ? Array(log.dropLast()) : log))
     }
   }
 

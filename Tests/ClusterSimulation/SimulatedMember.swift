@@ -17,6 +17,8 @@ final class SimulatedMember {
   let name: String
   /// Counts the processes of all members.
   let life: Int
+  /// Whether it is of a later version, whose frames the others cannot read.
+  let isLater: Bool
   private unowned let world: ClusterLife
   private(set) var membership: Membership
   private var logs: PartitionLogs
@@ -34,12 +36,15 @@ final class SimulatedMember {
   private var pausedUntil = Moment.zero
   private var inbox: [() -> Void] = []
   private var alarm: Moment?
+  /// When the log of a partition could not be read.
+  private var unreadable: [Partition: Moment] = [:]
   /// How work on the logs has ended, for the core.
   private var results: [JournalResult] = []
 
-  init(_ name: String, life: Int, in world: ClusterLife) {
+  init(_ name: String, life: Int, isLater: Bool, in world: ClusterLife) {
     self.name = name
     self.life = life
+    self.isLater = isLater
     self.world = world
     let count = ClusterLife.partitions
     ahead = .milliseconds(life * 977)
@@ -313,18 +318,30 @@ final class SimulatedMember {
     world.say("  \(name): \(effect.summary)")
     switch effect {
     case .append(let partition, let frame, let predecessor):
-      world.engine.append(frame, to: partition, after: predecessor, by: name) { [self] outcome in
+      world.engine.append(
+        frame,
+        to: partition,
+        after: predecessor,
+        by: name,
+        isLater: isLater
+      ) { [self] outcome in
         receive {
           self.logs.appended(partition, epoch: frame.epoch, outcome, clock: self.clock)
         }
       }
     case .readLast(let partition, let epoch):
-      world.engine.readLast(of: partition, by: name) { [self] end in
+      world.engine.readLast(of: partition, by: name, isLater: isLater) { [self] end in
         receive { self.logs.readLast(partition, epoch: epoch, end, clock: self.clock) }
       }
     case .read(let partition, let epoch, let first, let last):
-      world.engine.readLog(of: partition, from: first, through: last, by: name) { [self] frames in
-        receive { self.logs.read(partition, epoch: epoch, frames, clock: self.clock) }
+      world.engine.readLog(
+        of: partition,
+        from: first,
+        through: last,
+        by: name,
+        isLater: isLater
+      ) { [self] part in
+        receive { self.logs.read(partition, epoch: epoch, part, clock: self.clock) }
       }
     case .purge(let partition, let first):
       world.engine.purge(partition, before: first, by: name)
@@ -334,6 +351,13 @@ final class SimulatedMember {
       logs.adopted(partition, epoch: epoch)
       membership.opened(partition, epoch: epoch, at: now)
     case .lost(let partition, let epoch): membership.lost(partition, epoch: epoch, at: now)
+    case .unreadable(let partition, let epoch):
+      world.couldNotRead()
+      if let before = unreadable[partition], before.duration(to: now) < .seconds(60) {
+        world.breach("\(name) takes \(partition) again, whose log it cannot read")
+      }
+      unreadable[partition] = now
+      membership.openFailed(partition, epoch: epoch, at: now)
     }
   }
 
@@ -412,6 +436,7 @@ extension LogEffect {
     case .opened(let partition, let epoch, let entries):
       "opened \(partition) in \(epoch): \(entries.map(\.key))"
     case .lost(let partition, _): "lost \(partition)"
+    case .unreadable(let partition, _): "cannot read \(partition)"
     }
   }
 }

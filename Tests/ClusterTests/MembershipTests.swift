@@ -48,6 +48,37 @@ struct MembershipTests {
     #expect(split(member.dequeueEffects()) == (0, [.drive(partition)]))
   }
 
+  @Test func `a partition whose log cannot be read is given back, and tried again if nobody can`() {
+    var member = Membership(name: "a", incarnation: 1, digest: 1, partitions: 1)
+    member.readAll(at: Self.at(10))
+    member.wrote(own, .stored(revision: 1), at: Self.at(20))
+    member.wrote(.owner(partition), .stored(revision: 2), at: Self.at(30))
+    _ = member.dequeueEffects()
+    member.openFailed(partition, epoch: 1, at: Self.at(40))
+    var given: [String?] = []
+    var unreadable: [Set<Partition>] = []
+    for case .write(_, let record, _) in member.dequeueEffects() {
+      if let owner = record.owner { given.append(owner.member) }
+      if let record = record.member { unreadable.append(record.unreadable) }
+    }
+    #expect(given == [nil] && unreadable == [[partition]])
+    member.wrote(.owner(partition), .stored(revision: 3), at: Self.at(50))
+    member.wrote(own, .stored(revision: 4), at: Self.at(60))
+    #expect(member.held.isEmpty)
+    var claims: [Int64] = []
+    for second: Int64 in 1...70 {
+      member.advance(to: Self.at(second * 1000))
+      for case .write(let key, _, _) in member.dequeueEffects() {
+        if key == own {
+          member.wrote(own, .stored(revision: 10), at: Self.at(second * 1000 + 5))
+        } else {
+          claims.append(second)
+        }
+      }
+    }
+    #expect(claims == [62])
+  }
+
   @Test func `a renewal that was sent before a session ended does not permit the next connection`()
   {
     var member = opened()

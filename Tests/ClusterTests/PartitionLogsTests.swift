@@ -72,9 +72,9 @@ import Testing
         logs.readLast(partition, epoch: epoch, end, clock: Self.clock)
       case .read(let partition, let epoch, let first, let last):
         let frames = stored.filter { (first...last).contains($0.sequence) }
-        logs.read(partition, epoch: epoch, frames, clock: Self.clock)
+        logs.read(partition, epoch: epoch, .frames(frames), clock: Self.clock)
       case .finished: finished += 1
-      case .purge, .opened, .lost: break
+      case .purge, .opened, .lost, .unreadable: break
       }
     }
   }
@@ -87,6 +87,43 @@ import Testing
       origin: .accepted(at: Engine.clock.moment),
       ttl: .seconds(60)
     )
+  }
+
+  @Test func `a log that cannot be read is not asked for again`() throws {
+    var logs = PartitionLogs(member: "a") { _ in Partition(0) }
+    for isEnd in [true, false] {
+      logs.open(Partition(0), epoch: 1)
+      let end = StoredFrame(
+        sequence: 3,
+        storedAt: 0,
+        frame: LogFrame(kind: .claim(member: "a"), epoch: 1)
+      )
+      logs.readLast(
+        Partition(0),
+        epoch: 1,
+        isEnd ? .unreadable : .frame(end),
+        clock: Engine.clock
+      )
+      if !isEnd { logs.read(Partition(0), epoch: 1, .unreadable, clock: Engine.clock) }
+      guard case .unreadable(Partition(0), epoch: 1)? = logs.dequeueEffects().last else {
+        Issue.record("not told")
+        return
+      }
+      #expect(logs.nextDeadline == nil)
+    }
+  }
+
+  @Test func `an open log whose end cannot be read belongs to another member`() throws {
+    var engine = Engine()
+    engine.holdsSnapshots = true
+    var batch = JournalBatch()
+    batch.puts = [Self.entry("key", 1)]
+    engine.logs.submit(.commit(batch), clock: Engine.clock)
+    _ = engine.logs.dequeueEffects()
+    engine.logs.appended(Partition(0), epoch: 1, .conflict, clock: Engine.clock)
+    engine.logs.readLast(Partition(0), epoch: 1, .unreadable, clock: Engine.clock)
+    let told = engine.logs.dequeueEffects().contains { if case .lost = $0 { true } else { false } }
+    #expect(told)
   }
 
   @Test func `a rebuild does not take the answer to an older append for its own`() throws {

@@ -43,5 +43,30 @@ import Testing
     let more = Assignment(members: names + ["d"], owners: owners)
     #expect(more.takers.isEmpty)
     #expect(more.shares.values.sorted() == [16, 16, 16, 16])
+    #expect(more.movable.count == 64)
+  }
+
+  /// As in an upgrade of one member after the other: `new` has written what the others cannot read.
+  @Test func `a partition goes to a member that can read its log, and to nobody else`() {
+    let unreadable = Set((0..<5).map { Partition($0) })
+    let members = ["new", "old", "other"]
+    func assignment(_ owners: [String?], _ members: [String]) -> Assignment {
+      Assignment(
+        members: members,
+        unreadable: ["old": unreadable, "other": unreadable],
+        owners: owners
+      )
+    }
+    let first = assignment(Array(repeating: nil, count: 6), members)
+    #expect(first.takers.filter { unreadable.contains($0.key) }.values.allSatisfy { $0 == "new" })
+    #expect(first.takers[Partition(5)] != "new")
+    // It has more than its share, and keeps what only it can read.
+    let kept = assignment(Array(repeating: "new", count: 6), members)
+    #expect(kept.shares["new"] == 2 && kept.movable == [Partition(5)])
+    let alone = assignment(Array(repeating: nil, count: 6), ["old", "other"])
+    #expect(alone.takers.keys.sorted() == [Partition(5)])
+    // One that takes no partitions at the moment gives all that others can read.
+    let blocked = assignment(Array(repeating: "new", count: 6), ["old", "other"])
+    #expect(blocked.movable == [Partition(5)])
   }
 }

@@ -32,6 +32,29 @@ import Testing
     #expect(StatusAdvice.problems(in: Self.well()) == [])
   }
 
+  @Test func `partitions that a member cannot read are named`() throws {
+    var report = Self.well()
+    var cluster = StatusReport.Cluster(name: "campus", member: "a")
+    cluster.owners = ["a", "a"]
+    cluster.members = [
+      .init(
+        name: "b",
+        state: "ready",
+        partitions: 0,
+        renewedMilliseconds: 10,
+        hasSameDevices: true,
+        unreadable: Array(0..<10)
+      )
+    ]
+    report.cluster = cluster
+    let problem = try #require(StatusAdvice.problems(in: report).first)
+    #expect(problem.message.contains("b cannot read what is stored of partitions 0, 1, 2"))
+    #expect(problem.message.contains("7 and 2 more"))
+    #expect(StatusReport(report.json)?.cluster == cluster)
+    let lines = StatusText.lines(of: report, width: 200).map(\.text)
+    #expect(lines.contains { $0.contains("b: ready") && $0.contains("cannot read partitions 0") })
+  }
+
   @Test func `a topic for which the broker drops the connection is red, and read back`() throws {
     var report = Self.well()
     report.brokers[0].quarantined = [

@@ -35,6 +35,24 @@ import Testing
     #expect(frame.map { FrameCoding.frame(FrameCoding.bytes($0)) == $0 } ?? true)
   }
 
+  @Test(arguments: [[], [Partition(3), Partition(63)]] as [Set<Partition>])
+  func `the record of a member names the partitions that it cannot read`(
+    partitions: Set<Partition>
+  ) {
+    let member = MemberRecord(
+      incarnation: 7,
+      state: .ready,
+      beat: 2,
+      digest: 1,
+      unreadable: partitions
+    )
+    let bytes = RecordCoding.bytes(.member(member))
+    #expect(RecordCoding.record(bytes, of: .member("a")) == .member(member))
+    // Earlier versions write no such list.
+    let older = #"{"incarnation":"7","state":"ready","beat":2,"digest":"1"}"#
+    #expect(RecordCoding.record(Array(older.utf8), of: .member("a"))?.member?.unreadable == [])
+  }
+
   private func record(_ epoch: String, beat: String = "3") -> OwnerRecord? {
     let json = #"{"member":"a","incarnation":"7","beat":\#(beat),"epoch":\#(epoch)}"#
     return RecordCoding.record(Array(json.utf8), of: .owner(Partition(1)))?.owner

@@ -3,11 +3,12 @@
 
 import Cluster
 import Durability
-import Engine
 import LastOut
 import Operations
 import TestBroker
 import Testing
+
+@testable import Engine
 
 /// The engine with a real server.
 @Suite(.blocking) struct EngineTests {
@@ -135,20 +136,43 @@ import Testing
     }
     #expect(late == .conflict)
     let read = try harness.answer { engine.read(partition, from: 1, through: last, $0) }
-    let frames = try #require(read)
+    let frames = try #require(read.frames)
     #expect(frames.map(\.sequence) == sequences)
     #expect(frames[7].frame == frame(2, "lamp-7/power"))
     #expect(frames[299].storedAt >= frames[0].storedAt && frames[0].storedAt > 0)
     let rest = try harness.answer {
       engine.read(partition, from: sequences[200], through: last, $0)
     }
-    #expect(rest?.map(\.sequence) == Array(sequences[200...]))
+    #expect(rest.frames?.map(\.sequence) == Array(sequences[200...]))
     engine.purge(partition, before: sequences[290])
     let isShort = harness.run { [harness] in
       let left = try? harness.answer { engine.read(partition, from: 1, through: last, $0) }
-      return left?.count == 10
+      return left?.frames?.count == 10
     }
     #expect(isShort)
+    engine.close()
+  }
+
+  @Test func `an entry of a later version is unreadable, unlike one without an answer`() throws {
+    let (server, harness) = (try NATSServer(), try EngineHarness())
+    let engine = try harness.ready(EngineHarness.settings(server))
+    let partition = Partition(5)
+    let later: [UInt8] = [FrameCoding.version + 1, 1, 1, 1, 0]
+    _ = try harness.answer { engine.api.publish(later, to: "settle.test.log.5", after: .none, $0) }
+    guard case .unreadable = try harness.answer({ engine.readLast(partition, $0) }) else {
+      Issue.record("the end was read")
+      return
+    }
+    let read = try harness.answer { engine.read(partition, from: 1, through: 1, $0) }
+    guard case .unreadable = read else {
+      Issue.record("the log was read")
+      return
+    }
+    server.kill()
+    guard case .unknown = try harness.answer({ engine.readLast(partition, $0) }) else {
+      Issue.record("a server that was killed has answered")
+      return
+    }
     engine.close()
   }
 
@@ -171,6 +195,12 @@ import Testing
     #expect(own.isEmpty)
     asking.close()
     answering.close()
+  }
+}
+
+extension LogPart {
+  fileprivate var frames: [StoredFrame]? {
+    if case .frames(let frames) = self { frames } else { nil }
   }
 }
 

@@ -65,14 +65,14 @@ enum FramesTarget {
           logs.appended(partition, epoch: epoch, .stored(revision: sequence), clock: clock)
         case .read(_, let epoch, let first, let last):
           let found = log.filter { $0.sequence >= first && $0.sequence <= last }
-          logs.read(partition, epoch: epoch, found, clock: clock)
+          logs.read(partition, epoch: epoch, .frames(found), clock: clock)
         case .opened(_, _, let entries):
           isOpen = true
           precondition(Set(entries.map(\.key)).count == entries.count, "A key has two values.")
         case .lost:
           precondition(frames.contains { $0.frame.epoch >= epoch }, "Nobody has taken it.")
           return
-        case .purge, .finished: break
+        case .purge, .finished, .unreadable: break
         }
       }
     }

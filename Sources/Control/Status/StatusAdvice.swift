@@ -142,6 +142,14 @@ package struct StatusAdvice {
         advice: #"Copy the same device files to every member, then run "settle reload" on each."#
       )
     }
+    for member in cluster.members {
+      guard let partitions = member.unreadableText else { continue }
+      add(
+        "cluster",
+        "\(member.name) cannot read what is stored of \(partitions), and leaves them to other members",
+        advice: "A newer version has written it: install that version on \(member.name) too."
+      )
+    }
     let free = cluster.owners.count { $0 == nil }
     guard free > 0, cluster.engine.problem == nil else { return }
     add(

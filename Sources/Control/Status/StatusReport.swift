@@ -121,6 +121,8 @@ extension StatusReport {
     package var renewedMilliseconds: Int?
     /// Whether it has the same device files as most.
     package var hasSameDevices = true
+    /// The numbers of the partitions whose logs it cannot read, in order.
+    package var unreadable: [Int] = []
 
     package init() {}
 
@@ -129,13 +131,15 @@ extension StatusReport {
       state: String,
       partitions: Int,
       renewedMilliseconds: Int?,
-      hasSameDevices: Bool
+      hasSameDevices: Bool,
+      unreadable: [Int]
     ) {
       self.name = name
       self.state = state
       self.partitions = partitions
       self.renewedMilliseconds = renewedMilliseconds
       self.hasSameDevices = hasSameDevices
+      self.unreadable = unreadable
     }
 
     package mutating func list(_ members: inout MemberList) {
@@ -144,7 +148,19 @@ extension StatusReport {
       members.count("partitions", &partitions)
       members.count("renewed_ms", &renewedMilliseconds)
       members.flag("same_devices", &hasSameDevices)
+      members.counts("unreadable", &unreadable)
     }
+
+    /// The partitions that it cannot read, such as `partitions 3, 5`; `nil` for none.
+    var unreadableText: String? {
+      guard !unreadable.isEmpty else { return nil }
+      let rest = unreadable.count - Self.shownPartitions
+      return (unreadable.count == 1 ? "partition " : "partitions ")
+        + unreadable.prefix(Self.shownPartitions).map(String.init).joined(separator: ", ")
+        + (rest > 0 ? " and \(rest) more" : "")
+    }
+
+    private static let shownPartitions = 8
   }
 
   /// What keeps the values of a cluster.

@@ -134,8 +134,9 @@ package struct StatusText {
       add(
         "",
         "\(member.name): \(member.state), drives \(member.partitions)\(age)"
-          + (member.hasSameDevices ? "" : ", has other device files"),
-        member.hasSameDevices ? .plain : .bad
+          + (member.hasSameDevices ? "" : ", has other device files")
+          + (member.unreadableText.map { ", cannot read \($0)" } ?? ""),
+        member.hasSameDevices && member.unreadable.isEmpty ? .plain : .bad
       )
     }
     let engine = cluster.engine

@@ -138,6 +138,9 @@ final class ClusterMember {
     }
     store.onOpened = { [unowned self] in opened($0, epoch: $1, $2) }
     store.onLost = { [unowned self] in membership.lost($0, epoch: $1, at: EventLoop.now()) }
+    store.onUnreadable = { [unowned self] in
+      membership.openFailed($0, epoch: $1, at: EventLoop.now())
+    }
     store.onClockDifference = { [unowned self] in clockDiffers(by: $0) }
     store.onClosing = { [unowned self] in leave() }
     engine.onRefusal = { [unowned self] in onRefusal?($0.description) }
