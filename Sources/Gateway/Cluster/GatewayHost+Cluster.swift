@@ -179,6 +179,7 @@ private final class ShownChange: Requester {
 
   func send(_ reply: ControlReply) { requester.send(reply) }
   func owesReply() { requester.owesReply() }
+  func expect(parts: Int) { requester.expect(parts: parts) }
   func hasReplied() { requester.hasReplied() }
   func beginWait() { requester.beginWait() }
   func endWait() { requester.endWait() }

@@ -196,8 +196,8 @@ final class HTTPChange: Requester {
   /// Receives each reply; the last one once.
   private let onReply: (_ reply: ControlReply, _ change: HTTPChange, _ isLast: Bool) -> Void
   private(set) var isDone = false
-  /// The properties that the change sets; one, unless it is about a device.
-  private var parts = 0
+  /// The properties that the change sets; several, if it is about a device or a scene.
+  private var parts = 1
   /// The keys that are as far as is waited for, of several.
   private var ended: Set<String> = []
 
@@ -211,7 +211,7 @@ final class HTTPChange: Requester {
     self.onReply = onReply
   }
 
-  func owesReply() { parts += 1 }
+  func expect(parts: Int) { self.parts = parts }
 
   func setRejection(_ reason: ValidationError) { rejection = reason }
 
@@ -239,7 +239,7 @@ final class HTTPChange: Requester {
   func pass(_ line: [UInt8], isFinal: Bool) {
     guard let reply = ControlReply(line: line.span) else { return }
     guard case .event(let event, let id) = reply else { return send(reply) }
-    if let count = event.of, parts < count { parts = count }
+    if let count = event.of, parts < count { expect(parts: count) }
     receive(event, id: id, isFinal: isFinal)
   }
 

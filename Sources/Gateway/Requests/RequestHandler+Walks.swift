@@ -130,6 +130,7 @@ extension RequestHandler {
       return requester.send(.failure(failure, id: request.replyID))
     }
     let all = scene.values(in: registry)
+    requester.expect(parts: all.count)
     let values = all.filter { context.isHere($0.key) }
     host.passOn(all.filter { !context.isHere($0.key) }, of: request, for: requester, at: now)
     let origin = requester.origin(of: request, parts: all.count)

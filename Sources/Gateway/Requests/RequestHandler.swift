@@ -345,6 +345,7 @@ extension RequestHandler {
         )
       )
       context.counters[device].changes += UInt64(changes.values.count)
+      requester.expect(parts: changes.values.count)
       for _ in changes.values {
         requester.owesReply()
         if origin.wantsPhases { requester.beginWait() }

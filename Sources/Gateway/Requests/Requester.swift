@@ -13,8 +13,11 @@ protocol Requester: AnyObject {
   /// Whether the requester no longer reads replies.
   var hasStoppedReading: Bool { get }
   func send(_ reply: ControlReply)
-  /// A change of this requester was accepted; its answer is due until ``hasReplied()``.
+  /// A change of this requester was accepted or passed on; its answer is due until
+  /// ``hasReplied()``.
   func owesReply()
+  /// The request sets so many properties, each of which has an answer.
+  func expect(parts: Int)
   /// The answer to one change was sent.
   func hasReplied()
   /// A change of this requester waits for later phases.
@@ -34,6 +37,7 @@ protocol Requester: AnyObject {
 extension Requester {
   var hasStoppedReading: Bool { false }
   func owesReply() {}
+  func expect(parts: Int) {}
   func hasReplied() {}
   func beginWait() {}
   func endWait() {}

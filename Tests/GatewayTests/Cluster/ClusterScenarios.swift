@@ -169,6 +169,26 @@ import Testing
     #expect(bench.witness.waitFor("slow/\(Self.number(other))", "9"))
   }
 
+  @Test func `an HTTP request is answered by a gateway that takes its device meanwhile`() throws {
+    let bench = try ClusterBench(
+      devices: Self.lamps,
+      members: ["a", "b"],
+      settings: "http: {listen: [\"127.0.0.1:0\"]}"
+    )
+    let curl = Curl(port: try bench.process("a").httpPort())
+    let device = try bench.device(of: "b")
+    let (path, place) = ("/v1/devices/\(device)", Self.number(device))
+    try bench.kill("b")
+    // Nobody drives the device until a has taken it.
+    let one = try curl.start("\(path)/level", ["--json", "7", "-X", "PUT"])
+    let several = try curl.start(path, ["--json", #"{"slow":8,"stop":"go"}"#, "-X", "PUT"])
+    #expect(try one.answer().status == 202)
+    #expect(try several.answer().status == 202)
+    for (topic, payload) in [("cmd", "7"), ("slow", "8"), ("stop", "go")] {
+      #expect(bench.witness.waitFor("\(topic)/\(place)", payload))
+    }
+  }
+
   @Test func `a value for a device that is away waits for it over a takeover`() throws {
     let devices = Self.lamps.replacing(
       "for: [1..24]",
