@@ -117,11 +117,12 @@ extension GatewayCore {
     _ waiting: inout [ChangeOrigin],
     at now: Moment
   ) {
-    let open = (durability?.forget(key, in: &commands) ?? []).filter { $0.phase == .accepted }
+    let held = durability?.forget(key, in: &commands) ?? []
+    let open = held.filter { $0.phase == .accepted }
     unanswered += open
     waiting += [commands.originInFlight(key)].compactMap { $0 }.filter(\.wantsPhases)
     commands.forget(key, at: now)
-    for event in commands.log.events
+    for event in held + commands.log.events
     where event.isFinal && !open.contains(where: { $0.number == event.number }) {
       if let origin = event.origin, origin.wantsPhases { waiting.append(origin) }
     }
