@@ -144,6 +144,11 @@ package struct ClusterView: Sendable {
     if case .claimed(let member) = tenure(of: partition) { member } else { nil }
   }
 
+  /// The incarnation of a member that is there; `nil` for any other.
+  func incarnation(of member: String) -> UInt64? {
+    peers[member].flatMap { $0.record.state.isPresent ? $0.record.incarnation : nil }
+  }
+
   package var partitions: some RandomAccessCollection<Partition> {
     holdings.indices.lazy.map { Partition($0) }
   }

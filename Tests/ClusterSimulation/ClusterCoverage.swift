@@ -38,6 +38,18 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
   package var rejected = 0
   package var unanswered = 0
   package var unreachable = 0
+  /// Messages with requests that nobody received.
+  package var undelivered = 0
+  /// Requests that were passed on to a member that did not drive the device.
+  package var moved = 0
+  /// Requests that were executed by the member that was asked, once it had taken the partition.
+  package var performed = 0
+  /// Requests that nobody has executed, whose owner has ended, or does not reply.
+  package var withoutOwner = 0
+  package var ownersEnded = 0
+  package var silentOwners = 0
+  /// Requests that could not go again, because a later one was executed.
+  package var overtakenRequests = 0
   package var delivered = 0
   package var duplicates = 0
 
@@ -84,7 +96,12 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
       ("records unheard", \.unheard), ("snapshots in several frames", \.longSnapshots),
       ("accepted", \.accepted), ("held in memory", \.inMemory),
       ("refused", \.refused), ("rejected", \.rejected), ("unanswered", \.unanswered),
-      ("without an owner", \.unreachable),
+      ("without a member to ask", \.unreachable), ("messages undelivered", \.undelivered),
+      ("requests moved", \.moved), ("requests that came back", \.performed),
+      ("requests without an owner", \.withoutOwner),
+      ("requests whose owner ended", \.ownersEnded),
+      ("requests whose owner is silent", \.silentOwners),
+      ("requests overtaken", \.overtakenRequests),
       ("delivered", \.delivered), ("duplicates", \.duplicates),
     ]
   }

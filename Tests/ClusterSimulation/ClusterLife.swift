@@ -27,6 +27,9 @@ package final class ClusterLife {
   let sessions: SimulatedSessions
   let registry: Registry
   private var ledger: ClusterLedger
+  private var requests = RequestLedger()
+  /// When the newest message arrives that a process has sent to a member.
+  private var links: [Link: Moment] = [:]
   private var members: [SimulatedMember] = []
   private var lives = 0
   /// The members that run a later version, from their next start on.
@@ -127,10 +130,13 @@ package final class ClusterLife {
     let device = time.random.below(registry.devices.count)
     let key = deviceKeys[device][time.random.below(deviceKeys[device].count)]
     let partition = partition(ofDevice: device)
-    let able = members.filter { $0.accepts(partition) }
+    // Half of the clients know who drives the device.
+    let isAny = time.random.chance(50)
+    let able = members.filter { isAny ? $0.isUp && !$0.isPaused : $0.accepts(partition) }
     guard !able.isEmpty else { return seen.unreachable += 1 }
-    order += 1
-    able[time.random.below(able.count)].set(key, to: order)
+    let member = able[time.random.below(able.count)]
+    let wantsPhases = time.random.chance(20)
+    member.ask(requests.ask(for: key, device, partition, at: member, wantsPhases: wantsPhases))
   }
 
   private func kill() { kill(members[time.random.below(members.count)]) }
@@ -228,7 +234,69 @@ package final class ClusterLife {
     }
   }
 
+  // MARK: - Messages between members
+
+  private struct Link: Hashable {
+    let life: Int
+    let receiver: String
+  }
+
+  /// Sends a message through the engine, after earlier ones on the same way.
+  ///
+  /// One that nobody receives is lost; its sender may be told that it was not delivered, or not.
+  func send(
+    from sender: SimulatedMember,
+    to name: String,
+    _ deliver: @escaping (SimulatedMember) -> Void,
+    onLost: @escaping () -> Void = {},
+    onUndelivered: @escaping () -> Void = {}
+  ) {
+    let link = Link(life: sender.life, receiver: name)
+    let isSlow = isFaulty && time.random.chance(3)
+    let delay = Duration.milliseconds(time.random.within(isSlow ? 100...1500 : 1...10))
+    let moment = max(time.now.advanced(by: delay), links[link] ?? .zero)
+    links[link] = moment
+    let wasConnected = engine.isConnected(sender.name)
+    time.plan(at: moment) { [self] in
+      if let receiver = members.first(where: { $0.name == name }),
+        wasConnected, engine.isConnected(name)
+      {
+        return receiver.receive { deliver(receiver) }
+      }
+      onLost()
+      if time.random.chance(70) { time.plan(within: 1...20) { sender.receive(onUndelivered) } }
+    }
+  }
+
+  func undelivered() { seen.undelivered += 1 }
+
+  func moved() { seen.moved += 1 }
+
+  func performed() { seen.performed += 1 }
+
   // MARK: - Reports of the members
+
+  /// A member executes what a client has asked for.
+  ///
+  /// - Returns: The value, which orders what members have executed.
+  func executed(_ request: ClientRequest) -> Int {
+    if let wrong = requests.executed(request) { breach(wrong) }
+    order += 1
+    say("request \(request.number) of \(registry[request.key].key) is executed as \(order)")
+    return order
+  }
+
+  /// A client gets no further reply.
+  func ended(_ request: ClientRequest, _ failure: PassedFailure?) {
+    if let wrong = requests.ended(request, failure) { breach(wrong) }
+    switch failure {
+    case nil: break
+    case .noOwner: seen.withoutOwner += 1
+    case .overtaken: seen.overtakenRequests += 1
+    case .ended: seen.ownersEnded += 1
+    case .silent: seen.silentOwners += 1
+    }
+  }
 
   func received(_ order: Int, of key: KeyIndex) {
     ledger.received(order, of: Int(key.rawValue), at: time.now)
@@ -320,6 +388,9 @@ package final class ClusterLife {
     guard breach == nil else { return }
     for (key, order) in ledger.lost {
       return breach("\(registry.properties[key].key) lost \(order), which was accepted")
+    }
+    if let request = requests.open.first {
+      return breach("request \(request.number), asked at \(request.asked.name), has no end")
     }
     var counts: [Int] = []
     var owned: [Partition: [String]] = [:]

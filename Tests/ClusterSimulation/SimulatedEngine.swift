@@ -117,9 +117,10 @@ final class SimulatedEngine {
     cuts = [:]
   }
 
-  func reaches(_ member: String) -> Bool {
-    (cuts[member] ?? .zero) <= time.now && awayUntil <= time.now
-  }
+  func reaches(_ member: String) -> Bool { isConnected(member) && awayUntil <= time.now }
+
+  /// Whether messages between a member and others pass; the engine needs no leader for that.
+  func isConnected(_ member: String) -> Bool { (cuts[member] ?? .zero) <= time.now }
 
   // MARK: - Operations
 

@@ -11,8 +11,8 @@ import LastOut
 import LastOutTesting
 import Values
 
-/// One process of a member: the ``Membership``, the ``PartitionLogs`` and the ``GatewayCore`` that
-/// ship, with what the host does between them.
+/// One process of a member: the ``Membership``, the ``PartitionLogs``, the ``SessionSchedule``, the
+/// ``PassedRequests`` and the ``GatewayCore`` that ship, with what the host does between them.
 final class SimulatedMember {
   let name: String
   /// Counts the processes of all members.
@@ -22,8 +22,27 @@ final class SimulatedMember {
   private unowned let world: ClusterLife
   private(set) var membership: Membership
   private var logs: PartitionLogs
+  private var passed: PassedRequests
+  /// What clients have asked here, and was passed on.
+  private var forwarded: [UInt64: ClientRequest] = [:]
+  /// A request that is executed here.
+  private struct Executing {
+    let request: ClientRequest
+    /// The member that has passed it on, and its number there; `nil` where it was asked here.
+    let sender: (member: SimulatedMember, number: UInt64)?
+    var isAnswered = false
+    var isOver = false
+  }
+  /// Requests without an end, by the number of their origin.
+  private var executing: [UInt64: Executing] = [:]
   private var core: GatewayCore
+  private var schedule = SessionSchedule()
   private var connections: [Partition: SimulatedSessions.Connection] = [:]
+  /// The connection of each partition that was begun last and has not ended, and those that the
+  /// broker has not accepted.
+  private var attempts: [Partition: Int] = [:]
+  private var connecting: Set<Partition> = []
+  private var attemptCount = 0
   /// Partitions that are driven or were since they were taken: their changes are accepted.
   private var accepting: Set<Partition> = []
   private var handingOver: Set<Partition> = []
@@ -60,6 +79,7 @@ final class SimulatedMember {
     logs = PartitionLogs(member: name, settings: logSettings) { key in
       Partition(of: String(key.prefix { $0 != "/" }), count: count)
     }
+    passed = PassedRequests(member: name)
     core = GatewayCore(
       registry: world.registry,
       settings: GatewayCoreSettings(),
@@ -125,6 +145,8 @@ final class SimulatedMember {
 
   private func turn() {
     guard isUp, !isPaused else { return }
+    for effect in schedule.advance(to: now) { perform(effect) }
+    guard isUp else { return }
     membership.advance(to: now)
     logs.advance(to: now)
     var host = HostState()
@@ -151,7 +173,8 @@ final class SimulatedMember {
       let work = logs.dequeueEffects()
       for effect in work { perform(effect) }
       let isOver = finishHandingOver()
-      if orders.isEmpty, work.isEmpty, !isOver { break }
+      let havePassed = advancePassed()
+      if orders.isEmpty, work.isEmpty, !isOver, !havePassed { break }
       didWork = true
     }
     return didWork
@@ -160,6 +183,7 @@ final class SimulatedMember {
   private func arm() {
     let due = [
       core.nextDeadline(after: now), membership.nextDeadline(after: now), logs.nextDeadline,
+      passed.nextDeadline, schedule.nextDeadline,
     ].compactMap(\.self).min()
     guard let due, due != alarm else { return }
     alarm = due
@@ -179,9 +203,7 @@ final class SimulatedMember {
       world.time.plan(within: 200...600) { [self] in receive { self.readAll() } }
       return
     }
-    for (key, record, revision) in world.engine.snapshot {
-      membership.observed(key, record, revision: revision, at: now)
-    }
+    for (key, record, revision) in world.engine.snapshot { observe(key, record, revision) }
     membership.readAll(at: now)
   }
 
@@ -195,7 +217,7 @@ final class SimulatedMember {
   }
 
   func observe(_ key: RecordKey, _ record: ClusterRecord, _ revision: UInt64) {
-    membership.observed(key, record, revision: revision, at: now)
+    if membership.observed(key, record, revision: revision, at: now) { passed.ownersChanged() }
   }
 
   func willSeen(of member: String) { membership.connectionEnded(of: member, at: now) }
@@ -211,19 +233,24 @@ final class SimulatedMember {
     switch effect {
     case .write(let key, let record, let predecessor):
       world.engine.write(key, record, after: predecessor, by: name) { [self] outcome in
-        receive { self.membership.wrote(key, outcome, at: self.now) }
+        receive {
+          self.membership.wrote(key, outcome, at: self.now)
+          self.passed.ownersChanged()
+        }
       }
     case .read(let key):
       world.engine.read(key, by: name) { [self] found in
         receive {
           self.membership.read(key, found.map { ($0?.record, $0?.revision ?? 0) }, at: self.now)
+          self.passed.ownersChanged()
         }
       }
     case .open(let partition, let epoch): logs.open(partition, epoch: epoch)
-    case .connect(let partition): connect(partition)
+    case .connect(let partition): schedule.connect(partition, at: now)
     case .drive(let partition):
       accepting.insert(partition)
       setOnline(true, of: partition)
+      passed.ownersChanged()
     case .pause(let partition): setOnline(false, of: partition)
     case .handOver(let partition):
       handingOver.insert(partition)
@@ -238,8 +265,25 @@ final class SimulatedMember {
 
   // MARK: - Partitions
 
+  private func perform(_ effect: SessionEffect) {
+    switch effect {
+    case .start(let partition): connect(partition)
+    case .failed(let partition): disconnected(partition)
+    }
+  }
+
   private func connect(_ partition: Partition) {
-    let epoch = membership.held[partition]?.epoch ?? 0
+    guard isUp else { return }
+    guard let epoch = membership.held[partition]?.epoch else {
+      return world.breach("\(name) connects \(partition), which is not its own")
+    }
+    attemptCount += 1
+    let attempt = attemptCount
+    attempts[partition] = attempt
+    connecting.insert(partition)
+    if connecting.count > SessionSchedule.connectsAtOnce {
+      world.breach("\(name) makes \(connecting.count) connections at a time")
+    }
     let pause = world.meetTrouble(self, .beforeConnection, of: partition, epoch: epoch)
     guard isUp else { return }
     world.sessions.connect(
@@ -249,16 +293,42 @@ final class SimulatedMember {
       after: pause,
       onConnected: { [self] connection in
         receive {
-          guard case .connecting = self.membership.held[partition] else {
+          guard self.attempts[partition] == attempt else {
             return self.world.sessions.close(connection)
           }
+          guard case .connecting = self.membership.held[partition] else {
+            self.closeSession(partition)
+            return self.world.sessions.close(connection)
+          }
+          self.connecting.remove(partition)
           self.connections[partition] = connection
+          self.schedule.connected(partition, at: self.now)
           self.membership.connected(partition, at: self.now)
           self.world.meetTrouble(self, .beforeMessage, of: partition, epoch: epoch)
         }
       },
-      onEnd: { [self] in receive { self.disconnected(partition) } }
+      onEnd: { [self] in
+        receive { if self.attempts[partition] == attempt { self.sessionEnded(partition) } }
+      }
     )
+  }
+
+  private func sessionEnded(_ partition: Partition) {
+    endAttempt(of: partition)
+    if schedule.ended(partition, at: now) != nil { disconnected(partition) }
+  }
+
+  private func closeSession(_ partition: Partition) {
+    schedule.close(partition)
+    endAttempt(of: partition)
+    if let connection = connections.removeValue(forKey: partition) {
+      world.sessions.close(connection)
+    }
+  }
+
+  private func endAttempt(of partition: Partition) {
+    attempts[partition] = nil
+    connecting.remove(partition)
   }
 
   private func disconnected(_ partition: Partition) {
@@ -278,15 +348,16 @@ final class SimulatedMember {
   private func forget(_ partition: Partition, isHandedOver: Bool = false) {
     setOnline(false, of: partition)
     loseOutstanding(of: partition)
-    for event in core.forget(world.keys(of: partition), at: now).unanswered {
+    let (unanswered, waiting) = core.forget(world.keys(of: partition), at: now)
+    for event in unanswered {
       if isHandedOver {
         world.breach("\(name) hands \(partition) over before it has answered \(event.number)")
       }
       world.unanswered(event)
+      reply(to: event.origin, isAnswer: true, isFinal: true)
     }
-    if let connection = connections.removeValue(forKey: partition) {
-      world.sessions.close(connection)
-    }
+    for origin in waiting { reply(to: origin, isAnswer: false, isFinal: true) }
+    closeSession(partition)
     logs.close(partition)
     accepting.remove(partition)
     handingOver.remove(partition)
@@ -368,14 +439,117 @@ final class SimulatedMember {
     isUp && !isPaused && accepting.contains(partition)
   }
 
-  func set(_ key: KeyIndex, to order: Int) {
-    do throws(ValidationError) {
-      try core.change(.set(.number(Double(order))), of: key, at: now)
-      world.received(order, of: key)
-    } catch {
-      world.refused(key)
+  /// A client asks for a change: it is executed here or passed on, as `GatewayHost` does.
+  func ask(_ request: ClientRequest) {
+    if accepting.contains(request.partition), !passed.isBusy(request.partition) {
+      execute(request, for: nil)
+    } else if let number = passed.pass(
+      to: .owner(request.partition),
+      about: request.device,
+      limit: .max,
+      at: now
+    ) {
+      forwarded[number] = request
     }
     turn()
+  }
+
+  private func execute(
+    _ request: ClientRequest,
+    for sender: (member: SimulatedMember, number: UInt64)?
+  ) {
+    let order = world.executed(request)
+    let number = UInt64(order)
+    executing[number] = Executing(request: request, sender: sender)
+    let origin = ChangeOrigin(replyTo: number, wantsPhases: request.wantsPhases)
+    do throws(ValidationError) {
+      try core.change(
+        .set(.number(Double(order))),
+        of: request.key,
+        at: now,
+        ChangeOptions(origin: origin)
+      )
+      world.received(order, of: request.key)
+    } catch {
+      world.refused(request.key)
+      reply(to: origin, isAnswer: true, isFinal: true)
+    }
+  }
+
+  /// A change that was asked for has an event, which goes to whoever has asked.
+  private func reply(to origin: ChangeOrigin?, isAnswer: Bool, isFinal: Bool) {
+    guard let origin, var state = executing[origin.replyTo] else { return }
+    state.isAnswered = state.isAnswered || isAnswer
+    state.isOver = state.isOver || isFinal || !origin.wantsPhases
+    let isLast = state.isAnswered && state.isOver
+    executing[origin.replyTo] = isLast ? nil : state
+    guard let (member, number) = state.sender else {
+      if isLast { world.ended(state.request, nil) }
+      return
+    }
+    guard isAnswer || origin.wantsPhases else { return }
+    world.send(
+      from: self,
+      to: member.name,
+      { $0.receiveReply(to: number, isLast: isLast) },
+      onLost: { state.request.hasLostReply = true }
+    )
+  }
+
+  // MARK: - Requests for other members
+
+  private func advancePassed() -> Bool {
+    passed.advance(
+      to: now,
+      membership.view,
+      isEngineReachable: world.engine.isConnected(name)
+    ) { accepting.contains($0) }
+    let effects = passed.dequeueEffects()
+    for effect in effects { perform(effect) }
+    return !effects.isEmpty
+  }
+
+  private func perform(_ effect: PassedEffect) {
+    switch effect {
+    case .send(let number, let other):
+      guard let request = forwarded[number] else { return }
+      world.say("  \(name): passes \(request.number) on to \(other)")
+      world.send(from: self, to: other) { [self] in
+        $0.receive(request, numbered: number, from: self)
+      } onUndelivered: { [self] in
+        world.undelivered()
+        passed.undelivered([number], at: now)
+      }
+    case .perform(let number):
+      guard let request = forwarded.removeValue(forKey: number) else { return }
+      world.performed()
+      execute(request, for: nil)
+    case .fail(let number, let failure):
+      guard let request = forwarded.removeValue(forKey: number) else { return }
+      world.ended(request, failure)
+    }
+  }
+
+  /// Another member has passed a request on.
+  private func receive(
+    _ request: ClientRequest,
+    numbered number: UInt64,
+    from sender: SimulatedMember
+  ) {
+    if accepting.contains(request.partition) { return execute(request, for: (sender, number)) }
+    world.send(from: self, to: sender.name) { $0.receiveMoved(number) }
+  }
+
+  private func receiveReply(to number: UInt64, isLast: Bool) {
+    guard passed.answered(number, isLast: isLast), isLast,
+      let request = forwarded.removeValue(forKey: number)
+    else { return }
+    world.ended(request, nil)
+  }
+
+  private func receiveMoved(_ number: UInt64) {
+    world.moved()
+    passed.moved(number, at: now)
   }
 
   private func perform(_ effect: Effect) {
@@ -383,7 +557,10 @@ final class SimulatedMember {
     case .write(let work): logs.submit(work, clock: clock)
     case .readClock: core.clockRead(clock)
     case .publish(let publish): send(publish)
-    case .emit(let event): world.emitted(event)
+    case .emit(let event):
+      world.emitted(event)
+      let isAnswer = event.phase == .accepted || event.phase == .rejected
+      reply(to: event.origin, isAnswer: isAnswer, isFinal: event.isFinal)
     case .publishState, .requestState, .forward, .record, .stateChanged, .definitionsReplaced,
       .reloaded, .storeHealth, .resumed, .log, .closeStore, .sayOffline, .end, .passOn:
       break

@@ -25,7 +25,7 @@ final class ClusterMember {
   let name: String
   let settings: ClusterConfiguration
   let peers: PeerLink
-  let passed: PassedRequests
+  let passed: RequestForwarder
   let rows: PeerRows
   let events: PeerEvents
   private(set) var requesters: [UInt64: PeerRequester] = [:]
@@ -96,7 +96,7 @@ final class ClusterMember {
       Partition(of: String(key.prefix { $0 != "/" }), count: count)
     }
     peers = PeerLink(member: settings.member, engine: engine)
-    passed = PassedRequests(context, peers: peers, member: settings.member)
+    passed = RequestForwarder(context, peers: peers, member: settings.member)
     rows = PeerRows(context, member: settings.member, engine: engine)
     events = PeerEvents(context, member: settings.member, engine: engine)
     do throws(OperationsError) {
@@ -147,13 +147,6 @@ final class ClusterMember {
     engine.onProblem = { [unowned self] in engineChanged($0) }
     engine.onMessage = { [unowned self] in receive($0) }
     engine.onBroadcast = { [unowned self] in receiveBroadcast($0) }
-    passed.findOwner = { [unowned self] in membership.view.owner(of: $0) }
-    passed.findPresence = { [unowned self] in
-      membership.view.peers[$0].flatMap { $0.record.state.isPresent ? $0.record.incarnation : nil }
-    }
-    passed.findIncarnation = { [unowned self] in
-      engine.isConnected ? passed.findPresence($0) : nil
-    }
     peers.onUndelivered = { [unowned self] in passed.undelivered($0) }
     mqtt.onMemberStatus = { [unowned self] member, isOnline in
       guard !isOnline else { return }
@@ -195,14 +188,18 @@ final class ClusterMember {
       for order in orders { perform(order, at: now) }
       let hasStored = store.advance(to: now)
       let isOver = finishHandingOver(at: now)
-      if orders.isEmpty, !hasStored, !isOver { break }
+      let havePassed = passed.advance(
+        to: now,
+        membership.view,
+        isEngineReachable: engine.isConnected
+      )
+      if orders.isEmpty, !hasStored, !isOver, !havePassed { break }
       didWork = true
     }
     if haveDevicesMoved {
       haveDevicesMoved = false
       shareLanes(at: now)
     }
-    passed.advance(to: now)
     return didWork
   }
 

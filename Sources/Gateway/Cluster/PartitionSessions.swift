@@ -13,13 +13,9 @@ import Routing
 ///
 /// Each has a client id of its own, which is the same on every member. The member that connected
 /// last with it has the session, and what was published meanwhile; the broker ends the connection
-/// of the one before. A connection is made only when ``Membership`` says so, and never made again
-/// by itself.
+/// of the one before. A connection is made only when ``Membership`` says so, at the time that
+/// ``SessionSchedule`` says, and never made again by itself.
 final class PartitionSessions {
-  /// How many connections are made at the same time.
-  private static let connectsAtOnce = 4
-  /// The wait after an attempt that failed.
-  private static let pause = Duration.seconds(1)
   /// Commands that may wait for room in all sessions together before the core is asked for no more.
   private static let mostWaiting = 256
   /// How long the broker keeps a session without a connection.
@@ -37,16 +33,8 @@ final class PartitionSessions {
   private var waitingCommands = 0
   /// Connections that are being closed.
   private var closing: [MQTTClient] = []
-  private var queue = Deque<Partition>()
-  /// How often in a row the session of a partition ended soon after it was connected, and when it
-  /// was connected last.
-  private var shortLives: [Partition: (count: Int, connectedAt: Moment)] = [:]
-  /// Partitions whose session is connected later, because it ended too often.
-  private var postponed: [(partition: Partition, until: Moment)] = []
+  private var schedule = SessionSchedule()
   private var pace = LogPace()
-  private var connecting: Set<Partition> = []
-  /// Attempts that failed, and when that is reported.
-  private var failed: [(partition: Partition, at: Moment)] = []
 
   /// Sets the handlers of a new connection.
   var onNewSession: ((PartitionSession) -> Void)?
@@ -101,34 +89,24 @@ final class PartitionSessions {
 
   /// Connects the session of a partition as soon as possible; ``onConnected`` or ``onEnded``
   /// follows.
-  ///
-  /// One that ends again and again is connected less and less often, down to every eight seconds.
   func connect(_ partition: Partition) {
     close(partition)
-    let count = shortLives[partition]?.count ?? 0
-    guard count > 1 else { return queue.append(partition) }
-    let wait = Duration.milliseconds(250 << min(count - 2, 5))
-    postponed.append((partition, EventLoop.now().advanced(by: wait)))
+    schedule.connect(partition, at: EventLoop.now())
   }
 
   /// Does what is due; call it after each batch.
   func advance(to now: Moment) {
     closing.removeAll { $0.state == .idle }
-    for next in postponed where next.until <= now { queue.append(next.partition) }
-    postponed.removeAll { $0.until <= now }
-    let due = failed.filter { $0.at <= now }
-    failed.removeAll { $0.at <= now }
-    for failure in due { onEnded?(failure.partition, 0) }
-    while connecting.count < Self.connectsAtOnce, let next = queue.popFirst() {
-      start(next, at: now)
+    for effect in schedule.advance(to: now) {
+      switch effect {
+      case .start(let partition): start(partition, at: now)
+      case .failed(let partition): onEnded?(partition, 0)
+      }
     }
   }
 
   /// When ``advance(to:)`` has something to do.
-  var nextDeadline: Moment? {
-    if !queue.isEmpty, connecting.count < Self.connectsAtOnce { return .zero }
-    return (failed.map(\.at) + postponed.map(\.until)).min()
-  }
+  var nextDeadline: Moment? { schedule.nextDeadline }
 
   /// Connections that are not closed yet.
   var isClosing: Bool { closing.contains { $0.state != .idle } }
@@ -150,7 +128,7 @@ final class PartitionSessions {
       client = try MQTTClient(configuration: settings, loop: context.loop, log: log)
     } catch {
       context.log.error("Cannot make a connection for a partition", ["reason": error.description])
-      failed.append((partition, now.advanced(by: Self.pause)))
+      _ = schedule.ended(partition, at: now)
       return
     }
     let session = PartitionSession(
@@ -159,7 +137,6 @@ final class PartitionSessions {
       onWaiting: { [unowned self] in waitingCommands += $0 }
     )
     sessions[partition] = session
-    connecting.insert(partition)
     onNewSession?(session)
     client.onState = { [unowned self] in stateChanged(of: partition, to: $0) }
     client.subscribe(subscriptions?(partition) ?? [])
@@ -170,32 +147,28 @@ final class PartitionSessions {
     guard let session = sessions[partition] else { return }
     switch state {
     case .connected:
-      connecting.remove(partition)
       session.isConnected = true
       session.link.isConnected = true
-      shortLives[partition] = (shortLives[partition]?.count ?? 0, EventLoop.now())
+      schedule.connected(partition, at: EventLoop.now())
       onConnected?(partition)
     case .waiting:
-      let wasConnected = session.isConnected
-      let trouble = session.link.client.trouble
-      close(partition)
-      report(partition, trouble?.reason, wasConnected: wasConnected)
-      if wasConnected {
-        onEnded?(partition, shortLives[partition]?.count ?? 0)
-      } else {
-        failed.append((partition, EventLoop.now().advanced(by: Self.pause)))
-      }
+      let now = EventLoop.now()
+      let reason = session.link.client.trouble?.reason
+      disconnect(partition)
+      let shortLives = schedule.ended(partition, at: now)
+      report(partition, reason, wasConnected: shortLives != nil, at: now)
+      if let shortLives { onEnded?(partition, shortLives) }
     case .idle, .connecting: break
     }
   }
 
-  /// Counts a connection that ended, and logs it now and then.
-  private func report(_ partition: Partition, _ reason: String?, wasConnected: Bool) {
-    let now = EventLoop.now()
-    if wasConnected, let life = shortLives[partition] {
-      let isShort = life.connectedAt.duration(to: now) < .seconds(5)
-      shortLives[partition]?.count = isShort ? life.count + 1 : 0
-    }
+  /// Logs a connection that ended, now and then.
+  private func report(
+    _ partition: Partition,
+    _ reason: String?,
+    wasConnected: Bool,
+    at now: Moment
+  ) {
     guard let count = pace.record(at: now) else { return }
     context.log.warning(
       wasConnected ? "The session of a partition ended" : "No session for a partition",
@@ -207,10 +180,11 @@ final class PartitionSessions {
 
   /// Ends the connection of a partition; the broker keeps the session for the next owner.
   func close(_ partition: Partition) {
-    queue.removeAll { $0 == partition }
-    failed.removeAll { $0.partition == partition }
-    postponed.removeAll { $0.partition == partition }
-    connecting.remove(partition)
+    schedule.close(partition)
+    disconnect(partition)
+  }
+
+  private func disconnect(_ partition: Partition) {
     guard let session = sessions.removeValue(forKey: partition) else { return }
     session.isConnected = false
     session.link.isConnected = false
