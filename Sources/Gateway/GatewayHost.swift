@@ -288,6 +288,7 @@ extension GatewayHost {
     case .requestState(let request): mqtt.request(request)
     case .forward(let publish, let broker): mqtt.forward(publish, to: broker)
     case .passOn(let change): passOn(change, at: now)
+    case .endElsewhere(let change): passOn(change, at: now)
     case .emit(let event): events.deliver(event, at: now)
     case .record(let change):
       controlSocket?.sendToRecorders(change, key: context.registry[change.key].key)

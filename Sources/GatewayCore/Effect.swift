@@ -25,6 +25,8 @@ package enum Effect: Sendable {
   /// Pass a change of a group's member on to the gateway that drives its device; report what
   /// becomes of it by ``GatewayCore/memberReported(_:_:reason:collapsed:isFinal:ofGroup:at:)``.
   case passOn(PassedChange)
+  /// Flush or cancel what waits for a group's member at the gateway that drives its device.
+  case endElsewhere(RecordedChange)
   /// Report a step in a command's life to its requester, to watchers and on its event topic.
   case emit(CommandEvent)
   /// A value of an earlier process is a command of this one; for the log.

@@ -268,33 +268,53 @@ extension GatewayCore {
   /// A number for something that is rejected without concerning a known key.
   package mutating func nextNumber() -> UInt64 { commands.log.nextNumber() }
 
-  /// Ends the quiet period of `key` now; `false` when nothing was pending.
+  /// Ends the quiet period of `key` now; `false` when nothing was pending here.
+  ///
+  /// For a group, `isHereOnly` leaves out the members whose devices other gateways drive.
   @discardableResult
-  package mutating func flush(_ key: KeyIndex, at now: Moment, source: String) -> Bool {
-    perform(.flush, on: key, at: now, source: source)
+  package mutating func flush(
+    _ key: KeyIndex,
+    at now: Moment,
+    source: String,
+    isHereOnly: Bool = false
+  ) -> Bool {
+    perform(.flush, on: key, at: now, source: source, isHereOnly)
   }
 
-  /// Drops what waits for `key`; `false` when nothing did.
+  /// Drops what waits for `key`; `false` when nothing did here.
+  ///
+  /// For a group, `isHereOnly` leaves out the members whose devices other gateways drive.
   @discardableResult
-  package mutating func cancel(_ key: KeyIndex, at now: Moment, source: String) -> Bool {
-    perform(.cancel, on: key, at: now, source: source)
+  package mutating func cancel(
+    _ key: KeyIndex,
+    at now: Moment,
+    source: String,
+    isHereOnly: Bool = false
+  ) -> Bool {
+    perform(.cancel, on: key, at: now, source: source, isHereOnly)
   }
 
-  /// Ends the wait of `key`, or of each member of a group; `false` when nothing waited.
+  /// Ends the wait of `key`, or of each member of a group; `false` when nothing waited here.
   private mutating func perform(
     _ operation: RecordedChange.Operation,
     on key: KeyIndex,
     at now: Moment,
-    source: String
+    source: String,
+    _ isHereOnly: Bool
   ) -> Bool {
     commands.advance(to: now)
     guard commands.isGroup(key) else {
       return performAlone(operation, on: key, at: now, source: source)
     }
     var isAny = false
-    for member in registry.groups.members(of: key)
-    where performAlone(operation, on: member, at: now, source: source) {
-      isAny = true
+    for member in registry.groups.members(of: key) {
+      if performAlone(operation, on: member, at: now, source: source) {
+        isAny = true
+      } else if !isHereOnly, elsewhere.contains(registry.device(of: member)) {
+        outbox.append(
+          .endElsewhere(RecordedChange(operation: operation, key: member, at: now, source: source))
+        )
+      }
     }
     return isAny
   }

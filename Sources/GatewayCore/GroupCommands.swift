@@ -165,14 +165,17 @@ extension GroupCommands.Running {
       number: number,
       acceptedAt: acceptedAt,
       at: now,
-      reason: phase == .accepted ? nil : reason,
+      reason: reason(phase),
       origin: origin,
       isFinal: isFinal
     )
   }
 
-  /// Names the members that are not confirmed, and why.
-  private var reason: String? {
+  /// Names the members that are not confirmed, or have not accepted the value, and why.
+  private func reason(_ phase: Phase) -> String? {
+    let failures =
+      phase == .accepted
+      ? failures.filter { $0.phase == .rejected || $0.phase == .failed } : failures
     guard !failures.isEmpty else { return nil }
     let named = failures.prefix(GroupCommands.namedFailures).map { failure in
       "\(failure.name): \(failure.reason ?? failure.phase.rawValue)"

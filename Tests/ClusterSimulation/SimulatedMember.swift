@@ -562,7 +562,8 @@ final class SimulatedMember {
       let isAnswer = event.phase == .accepted || event.phase == .rejected
       reply(to: event.origin, isAnswer: isAnswer, isFinal: event.isFinal)
     case .publishState, .requestState, .forward, .record, .stateChanged, .definitionsReplaced,
-      .reloaded, .storeHealth, .resumed, .log, .closeStore, .sayOffline, .end, .passOn:
+      .reloaded, .storeHealth, .resumed, .log, .closeStore, .sayOffline, .end, .passOn,
+      .endElsewhere:
       break
     }
   }

@@ -73,7 +73,7 @@ extension SimulatedLife {
     case .end(let report): ended(report)
     case .publishState(let item, let payload, let place):
       if !publishState(item, payload, place) { hasRoom = false }
-    case .passOn: fail("a change is passed on without a cluster")
+    case .passOn, .endElsewhere: fail("a change is passed on without a cluster")
     case .record, .stateChanged, .log, .sayOffline: break
     }
   }

@@ -249,6 +249,23 @@ import Values
     #expect(try Self.status("b/level", of: bench).target == .number(20))
   }
 
+  @Test(arguments: [false, true])
+  func `a flush of a group is passed on for members that other gateways drive`(
+    isHereOnly: Bool
+  ) throws {
+    var bench = Self.house(Self.lamp("a"), Self.lamp("b"))
+    let key = try bench.core.registry.index(of: "all/level")
+    bench.core.setElsewhere(true, device: try bench.core.registry.deviceIndex(of: "b"))
+    let isAny = bench.core.flush(key, at: bench.now, source: "socket", isHereOnly: isHereOnly)
+    #expect(!isAny)
+    var passed: [String] = []
+    while let effect = bench.core.nextEffect(at: bench.now, host: HostState()) {
+      guard case .endElsewhere(let change) = effect else { continue }
+      passed.append(bench.core.registry[change.key].key)
+    }
+    #expect(passed == (isHereOnly ? [] : ["b/level"]))
+  }
+
   @Test func `a group of which one member has the value and others reject it fails`() {
     var commands = GroupCommands()
     let now = Moment(nanoseconds: 1)
@@ -267,7 +284,7 @@ import Values
       commands.observe(.sample(one, .unchanged, number: 1, at: now), of: 7, named: "a")
       + commands.observe(.sample(other, .rejected, number: 1, at: now), of: 7, named: "b")
     #expect(found.map(\.phase) == [.accepted, .failed])
-    #expect(found.last?.reason == "c: it is full; b: rejected")
+    #expect(found.map(\.reason) == Array(repeating: "c: it is full; b: rejected", count: 2))
     #expect(commands.isEmpty)
   }
 

@@ -406,8 +406,8 @@ final class PeerRequester: Requester {
   /// Whether the request was executed, as far as it is at once.
   private var isPerformed = false
   private var isDone = false
-  /// How many rows a reply has at most.
-  private static let rowsAtOnce = 1000
+  /// How long a reply with several rows is at most, in bytes.
+  private static let usualSize = 256 * 1024
 
   var isPeer: Bool { true }
 
@@ -427,18 +427,29 @@ final class PeerRequester: Requester {
 
   func send(_ reply: ControlReply) {
     switch reply {
-    case .pending(let rows, let id) where rows.count > Self.rowsAtOnce:
-      for part in rows.parts(Self.rowsAtOnce) { deliver(ControlReply.pending(part, id: id).line) }
-    case .logged(let rows, let id) where rows.count > Self.rowsAtOnce:
-      for part in rows.parts(Self.rowsAtOnce) { deliver(ControlReply.logged(part, id: id).line) }
+    case .pending(let rows, let id): deliver(rows[...]) { .pending(Array($0), id: id) }
+    case .logged(let rows, let id): deliver(rows[...]) { .logged(Array($0), id: id) }
     default: deliver(reply.line)
     }
+  }
+
+  /// Sends rows, in several replies where they are long.
+  private func deliver<Row>(_ rows: ArraySlice<Row>, _ reply: (ArraySlice<Row>) -> ControlReply) {
+    let line = reply(rows).line
+    guard line.count > Self.usualSize, rows.count > 1 else { return deliver(line) }
+    let middle = rows.startIndex + rows.count / 2
+    deliver(rows[..<middle], reply)
+    deliver(rows[middle...], reply)
   }
 
   func pass(_ line: [UInt8], isFinal: Bool) { deliver(line, isFinal: isFinal) }
 
   private func deliver(_ line: [UInt8], isFinal: Bool = false) {
     guard !isDone else { return }
+    guard link.canCarry(line) else {
+      let message = "the reply of the gateway that drives the device is too long for the engine"
+      return deliver(ControlReply.failure(ErrorReply(.limit, message), id: nil).line)
+    }
     link.append(
       .init(kind: .reply, number: request, flags: isFinal ? .final : [], line: line),
       to: member
@@ -470,11 +481,5 @@ final class PeerRequester: Requester {
     isDone = true
     link.append(.init(kind: .reply, number: request, flags: .last), to: member)
     onEnd(self)
-  }
-}
-
-extension Array {
-  fileprivate func parts(_ size: Int) -> [[Element]] {
-    stride(from: 0, to: count, by: size).map { Array(self[$0..<Swift.min($0 + size, count)]) }
   }
 }

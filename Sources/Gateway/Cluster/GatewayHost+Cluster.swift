@@ -36,10 +36,11 @@ extension GatewayHost {
     _ cluster: ClusterMember,
     at now: Moment
   ) -> Bool {
-    guard let device = request.device(in: context.registry),
-      context.registry.devices[device].group == nil,
-      let partition = context.places?.partition(ofDevice: device)
-    else { return false }
+    guard let device = request.device(in: context.registry) else { return false }
+    if context.registry.devices[device].group != nil {
+      return endWaits(request, for: requester, cluster, at: now)
+    }
+    guard let partition = context.places?.partition(ofDevice: device) else { return false }
     let isOwn = context.places?.drives(partition) ?? false
     guard !isOwn || cluster.passed.isBusy(partition) else { return false }
     if context.core.isShuttingDown { return false }  // It is rejected here, with the reason.
@@ -50,6 +51,43 @@ extension GatewayHost {
       at: now
     )
     return true
+  }
+
+  /// Flushes or cancels what waits for the members of a group, wherever, and replies once.
+  private func endWaits(
+    _ request: ControlRequest,
+    for requester: any Requester,
+    _ cluster: ClusterMember,
+    at now: Moment
+  ) -> Bool {
+    guard request.operation == .flush || request.operation == .cancel,
+      let group = try? context.registry.index(of: request.key)
+    else { return false }
+    let others = context.registry.groups.members(of: group).filter { !context.isHere($0) }
+    guard !others.isEmpty else { return false }
+    let reply = GatheredReply(request, for: requester, parts: others.count + 1, isOfOneKey: true)
+    for member in others {
+      pass(request, to: member, for: reply.makePart(), cluster, at: now)
+    }
+    let own = reply.makePart()
+    requests.performHere(request, for: own, line: 1)
+    own.hasReplied()
+    return true
+  }
+
+  /// Passes a request on to the owner of a key, with that key.
+  private func pass(
+    _ request: ControlRequest,
+    to key: KeyIndex,
+    for requester: any Requester,
+    _ cluster: ClusterMember,
+    at now: Moment
+  ) {
+    let device = context.registry.device(of: key)
+    guard let partition = context.places?.partition(ofDevice: device) else { return }
+    var request = request
+    request.key = context.registry[key].key
+    cluster.passed.pass(request, to: .owner(partition), for: requester, at: now)
   }
 
   /// Asks every member about keys, and replies once.
@@ -76,19 +114,24 @@ extension GatewayHost {
   /// Passes a change of a group's member on.
   func passOn(_ change: PassedChange, at now: Moment) {
     guard let cluster else { return }
-    var request = ControlRequest(change.change.operation, key: context.registry[change.member].key)
+    var request = ControlRequest(change.change.operation, key: "")
     request.replyID = change.options.origin?.id
     request.source = change.options.origin?.source ?? "mqtt"
     request.now = change.options.skipsQuiet
     request.ttl = change.options.ttl
     request.wait = .sent
-    guard
-      let partition = context.places?.partition(
-        ofDevice: context.registry.device(of: change.member)
-      )
-    else { return }
     let part = GroupMemberRequester(change, in: context)
-    cluster.passed.pass(request, to: .owner(partition), for: part, at: now)
+    pass(request, to: change.member, for: part, cluster, at: now)
+  }
+
+  /// Passes the flush or the cancel of a group's member on.
+  func passOn(_ change: RecordedChange, at now: Moment) {
+    guard let cluster else { return }
+    let operation: ControlRequest.Operation =
+      if case .flush = change.operation { .flush } else { .cancel }
+    var request = ControlRequest(operation, key: "")
+    request.source = change.source
+    pass(request, to: change.key, for: SilentRequester(), cluster, at: now)
   }
 
   /// Passes values of a scene on that a message has set; its sender gets the events of its own
@@ -114,11 +157,7 @@ extension GatewayHost {
     for (key, value) in values {
       var part = request
       part.operation = .set(value.json)
-      part.key = context.registry[key].key
-      guard
-        let partition = context.places?.partition(ofDevice: context.registry.device(of: key))
-      else { continue }
-      cluster.passed.pass(part, to: .owner(partition), for: requester, at: now)
+      pass(part, to: key, for: requester, cluster, at: now)
     }
   }
 }
@@ -257,17 +296,23 @@ final class GatheredReply {
   private let request: ControlRequest
   private let requester: any Requester
   private var left: Int
+  private let isOfOneKey: Bool
   private var pending: [PendingRow] = []
   private var logged: [EventObject] = []
   private var count = 0
   private var failure: ErrorReply?
-  /// Called once, when the reply was sent.
-  var onEnd: (() -> Void)?
 
-  /// `parts` is how many members are asked.
-  init(_ request: ControlRequest, for requester: any Requester, parts: Int) {
+  /// `parts` is how many replies are collected; `isOfOneKey` whether they are about one key, which
+  /// counts once.
+  init(
+    _ request: ControlRequest,
+    for requester: any Requester,
+    parts: Int,
+    isOfOneKey: Bool = false
+  ) {
     self.request = request
     self.requester = requester
+    self.isOfOneKey = isOfOneKey
     left = parts
     requester.owesReply()
   }
@@ -292,12 +337,12 @@ final class GatheredReply {
     guard left == 0 else { return }
     requester.send(reply)
     requester.hasReplied()
-    onEnd?()
   }
 
   private var reply: ControlReply {
     let id = request.replyID
     if let failure { return .failure(failure, id: id) }
+    let count = isOfOneKey ? min(count, 1) : count
     return switch request.operation {
     case .pending: .pending(pending, id: id)
     case .log: .logged(logged.sorted { ($0.key, $0.at) < ($1.key, $1.at) }, id: id)

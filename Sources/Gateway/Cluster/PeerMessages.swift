@@ -120,8 +120,14 @@ final class PeerLink {
     self.engine = engine
   }
 
+  /// What an entry adds to its line, at most, with the beginning of the message.
+  private static let overhead = 512
+
+  /// Whether a line is not longer than a message may be.
+  func canCarry(_ line: [UInt8]) -> Bool { line.count + Self.overhead <= engine.largestMessage }
+
   func append(_ entry: PeerMessage.Entry, to other: String) {
-    let size = entry.line.count + 32
+    let size = entry.line.count + Self.overhead
     if let (writer, _) = outgoing[other], writer.bytes.count + size > engine.largestMessage {
       send(to: other)
     }

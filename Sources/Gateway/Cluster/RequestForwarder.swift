@@ -51,6 +51,11 @@ final class RequestForwarder {
     requester.owesReply()
     if request.wait != nil { requester.beginWait() }
     let passing = Passed(request: request, requester: requester)
+    guard peers.canCarry(request.line) else {
+      let message = "\(request.key) belongs to another gateway, and the change is too long for it"
+      requester.send(.failure(ErrorReply(.limit, message), id: request.replyID))
+      return passing.end()
+    }
     let number = decisions.pass(
       to: target,
       about: request.device(in: context.registry),

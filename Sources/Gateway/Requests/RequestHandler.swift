@@ -283,11 +283,13 @@ final class RequestHandler {
     case .devices: return .devices(rowsOfDevices(matching: request.key, at: now), id: id)
     case .flush:
       var count = 0
-      for key in keys where context.core.flush(key, at: now, source: source) { count += 1 }
+      for key in keys
+      where context.core.flush(key, at: now, source: source, isHereOnly: true) { count += 1 }
       return .flushed(count, id: id)
     case .cancel:
       var count = 0
-      for key in keys where context.core.cancel(key, at: now, source: source) { count += 1 }
+      for key in keys
+      where context.core.cancel(key, at: now, source: source, isHereOnly: true) { count += 1 }
       return .cancelled(count, id: id)
     case .set, .step, .toggle, .scene, .watch, .record, .reload, .status:
       preconditionFailure("Only requests about several keys are answered here.")

@@ -56,7 +56,8 @@ extension HouseholdLife {
       guard event.phase == .accepted, let intent = intent(of: event) else { return }
       commands.undurable[.init(key: Int(event.key.rawValue), intent: intent)] = nil
     case .closeStore: core.storeClosed()
-    case .resumed, .requestState, .forward, .passOn, .record, .stateChanged, .publishState,
+    case .resumed, .requestState, .forward, .passOn, .endElsewhere, .record, .stateChanged,
+      .publishState,
       .definitionsReplaced, .reloaded, .storeHealth, .log, .sayOffline, .end:
       break
     }

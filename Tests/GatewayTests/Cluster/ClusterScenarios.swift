@@ -118,6 +118,79 @@ import Testing
     }
   }
 
+  @Test func `flush, cancel and now of a group reach the devices of all members`() throws {
+    let members = (1...12).map { "lamp-\($0)" }
+    let bench = try ClusterBench(
+      devices: Self.lamps.replacing("delay: 5s", with: "delay: 9m") + """
+        groups:
+          all: {members: [\(members.joined(separator: ", "))]}
+
+        """
+    )
+    let client = try bench.client("a")
+    func set(_ value: Int) throws {
+      #expect(accepted(try client.ask(#"{"key":"all/slow","set":\#(value)}"#)))
+    }
+    func allGet(_ value: String) {
+      for place in 1...12 { #expect(bench.witness.waitFor("slow/\(place)", value)) }
+    }
+    try set(1)
+    #expect(try bench.client("b").ask(#"{"cancel":"all/slow"}"#)["cancelled"] == 1)
+    #expect(try client.ask(#"{"pending":"*/slow"}"#)["pending"] == [])
+    try set(2)
+    #expect(try bench.client("c").ask(#"{"flush":"all/slow"}"#)["flushed"] == 1)
+    allGet("2")
+    try set(3)
+    bench.witness.publish("settle/all/slow/flush", "")
+    allGet("3")
+    client.passOverReplies()
+    client.send(#"{"key":"all","set":{"slow":4},"now":true}"#)
+    allGet("4")
+    for place in 1...12 { #expect(bench.witness.texts(on: "slow/\(place)") == ["2", "3", "4"]) }
+  }
+
+  @Test func `a group is accepted once every member is, or the answer names those that are not`()
+    throws
+  {
+    let lamps = (1...12).map { "lamp-\($0)" }
+    let bench = try ClusterBench(
+      devices: Self.lamps + "groups: {all: {members: [\(lamps.joined(separator: ", "))]}}\n",
+      members: ["a", "b"]
+    )
+    let owners = try bench.owners()
+    let hanging = lamps.filter { owners[ClusterBench.partition(of: $0)] == "b" }
+    let sleeper = try bench.process("b")
+    sleeper.signal(SIGSTOP)
+    defer { sleeper.signal(SIGCONT) }
+    let answer = try bench.client("a").ask(#"{"key":"all/level","set":7}"#)
+    #expect(accepted(answer))
+    let reason = answer["reason"]?.string ?? ""
+    #expect(hanging.prefix(3).allSatisfy { reason.contains("\($0): ") }, "\(answer)")
+  }
+
+  @Test func `what waits everywhere is shown, however long the values are`() throws {
+    let bench = try ClusterBench(
+      devices: Self.lamps + """
+        note-$n:
+          for: [1..40]
+          properties:
+            text: {type: text, policy: {delay: 9m}, command: {topic: "note/$n", payload: $value}}
+
+        """,
+      members: ["a", "b"]
+    )
+    let client = try bench.client("a")
+    let text = String(repeating: "x", count: 60_000)
+    for place in 1...40 {
+      #expect(accepted(try client.ask(#"{"key":"note-\#(place)/text","set":"\#(text)"}"#)))
+    }
+    guard case .array(let rows)? = try client.ask(#"{"pending":"note-*"}"#)["pending"] else {
+      Issue.record("no rows")
+      return
+    }
+    #expect(rows.count == 40)
+  }
+
   @Test func `an input changes a device once, on every member`() throws {
     let changes = (1...12).map { "k\($0): {key: lamp-\($0)/level, set: 44}" }.joined(
       separator: ", "
