@@ -145,7 +145,8 @@ final class SimulatedMember {
 
   private func turn() {
     guard isUp, !isPaused else { return }
-    for effect in schedule.advance(to: now) { perform(effect) }
+    for order in membership.dequeueEffects() { perform(order) }
+    for effect in schedule.advance(to: now) where isUp { perform(effect) }
     guard isUp else { return }
     membership.advance(to: now)
     logs.advance(to: now)

@@ -180,9 +180,12 @@ final class ClusterMember {
   ///
   /// - Returns: Whether the core may have something new to do.
   func advance(to now: Moment) -> Bool {
+    // What was abandoned is not connected first.
+    let first = membership.dequeueEffects()
+    for order in first { perform(order, at: now) }
     sessions.advance(to: now)
     if let due = membership.nextDeadline(after: now), due <= now { membership.advance(to: now) }
-    var didWork = false
+    var didWork = !first.isEmpty
     while true {
       let orders = membership.dequeueEffects()
       for order in orders { perform(order, at: now) }
