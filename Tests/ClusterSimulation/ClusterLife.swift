@@ -62,6 +62,8 @@ package final class ClusterLife {
     sessions.onMessage = { [unowned self] payload, topic in delivered(payload, topic) }
     sessions.onBreach = { [unowned self] in breach($0) }
     for place in 0..<3 { start("m\(place)") }
+    guard seed.isMultiple(of: 2) else { return }
+    time.plan(within: 2000...10_000) { [unowned self] in upgrade(members[0]) }
   }
 
   private func start(_ name: String) {

@@ -123,6 +123,7 @@ struct PassedRequestsTests {
     } else {
       // It may have executed the later one.
       asked.present("b", incarnation: 9)
+      asked.own("b", incarnation: 9)
       effects.append(.fail(2, .ended(member: "b", hasAnswered: false)))
     }
     effects.append(later == 7 ? .fail(1, .overtaken) : .send(1, to: "b"))
