@@ -80,14 +80,20 @@ package struct PassedRequests: Sendable {
   private var requests: [UInt64: Request] = [:]
   private var lines: [RequestTarget: Line] = [:]
   private var effects: [PassedEffect] = []
-  private var lastNumber: UInt64 = 0
+  private var lastNumber: UInt64
   private var expiryAt: Moment?
   /// When requests that wait look for a receiver again.
   private var routesAt: Moment?
   private var haveOwnersChanged = false
 
-  /// - Parameter member: This member's name.
-  package init(member: String) { self.member = member }
+  /// - Parameters:
+  ///   - member: This member's name.
+  ///   - number: Requests are numbered from the next one on; different in each process of a name,
+  ///     so that a late reply to an earlier process is nobody's.
+  package init(member: String, after number: UInt64 = 0) {
+    self.member = member
+    lastNumber = number
+  }
 
   /// How many requests wait for a reply.
   package var count: Int { requests.count }

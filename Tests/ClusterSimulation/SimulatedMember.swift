@@ -79,7 +79,7 @@ final class SimulatedMember {
     logs = PartitionLogs(member: name, settings: logSettings) { key in
       Partition(of: String(key.prefix { $0 != "/" }), count: count)
     }
-    passed = PassedRequests(member: name)
+    passed = PassedRequests(member: name, after: UInt64(life) << 32)
     core = GatewayCore(
       registry: world.registry,
       settings: GatewayCoreSettings(),

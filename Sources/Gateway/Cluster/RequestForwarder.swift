@@ -31,7 +31,7 @@ final class RequestForwarder {
   init(_ context: GatewayContext, peers: PeerLink, member: String) {
     self.context = context
     self.peers = peers
-    decisions = PassedRequests(member: member)
+    decisions = PassedRequests(member: member, after: .random(in: 0..<1 << 48))
   }
 
   /// How many requests wait for a reply.
