@@ -10,8 +10,8 @@ import Testing
   /// A failing seed names itself, reports its last events and replays exactly.
   @Test func `gateways as one break no promise, and every kind of trouble is met`() {
     var seen = ClusterCoverage()
-    for seed: UInt64 in 1...6 {
-      let report = ClusterReport(seed: seed, steps: 4000)
+    for seed: UInt64 in 1...12 {
+      let report = ClusterReport(seed: seed, steps: 5000)
       #expect(report.breach == nil, "\(report.breach ?? "")")
       seen.add(report.seen)
     }
