@@ -46,9 +46,12 @@ extension HouseholdLife {
     return (value, !hasCrashed && (expectation.isUnresolved(key) || isTravelling(key)))
   }
 
-  /// Whether the device has confirmed the last command and is still on its way.
+  /// Whether the device has confirmed the last command and is still on its way to it.
+  ///
+  /// On the way that a press began it may pass the target without having heard of it, and reports
+  /// from beyond are a change at the device.
   func isTravelling(_ key: Int) -> Bool {
-    expectation.phase(of: key) == .confirmed && isMoving(key) && !isSlow(key)
+    expectation.phase(of: key) == .confirmed && isMoving(key) && !isSlow(key) && !isPressed(key)
   }
 
   /// Whether it is on its way for so long that a gateway may take it for at rest.
