@@ -30,9 +30,6 @@ package struct TrustedPeers: Hashable, Sendable {
   /// Nobody.
   package init() {}
 
-  /// Whether there are none.
-  package var isEmpty: Bool { networks.isEmpty && !includesUnix }
-
   /// Whether a peer is one of them: an address, or `unix` for a Unix socket.
   package func contains(_ peer: String) -> Bool {
     if peer == Self.unix { return includesUnix }

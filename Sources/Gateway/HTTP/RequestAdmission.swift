@@ -48,7 +48,7 @@ struct RequestAdmission {
     isProxied(exchange) ? ForwardedClient(exchange.request) : nil
   }
 
-  /// The address of whoever sent a request, through trusted proxies or directly.
+  /// The address of the client, behind trusted proxies or of the connection itself.
   private func address(of exchange: HTTPExchange) -> String {
     guard isProxied(exchange) else { return exchange.peer }
     return ForwardedClient.address(
