@@ -86,13 +86,13 @@ static void say(char *room, int size, const char *const texts[3]) {
 #define FILE_OF(major, minor) "libnats.so." TEXT(major) "." TEXT(minor)
 static const char own_library[] = FILE_OF(NATS_VERSION_MAJOR, NATS_VERSION_MINOR);
 
-/// Opens the library of the headers, or else another release of the same major version: all types
-/// that are used of it are opaque.
-static void *open_library(char *problem, int size) {
+/// Opens a library. That of the headers may also be another release of the same major version: all
+/// types that are used of it are opaque.
+static void *open_library(const char *library, char *problem, int size) {
   // It stays loaded: its threads may run until the process ends.
-  void *handle = dlopen(own_library, RTLD_NOW | RTLD_LOCAL);
+  void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) say(problem, size, (const char *[3]){dlerror()});
-  for (int minor = 40; handle == NULL && minor >= 0; minor -= 1) {
+  for (int minor = 40; library == own_library && handle == NULL && minor >= 0; minor -= 1) {
     char other[sizeof own_library + 8];
     snprintf(other, sizeof other, "libnats.so.%d.%d", NATS_VERSION_MAJOR, minor);
     handle = dlopen(other, RTLD_NOW | RTLD_LOCAL);
@@ -103,14 +103,8 @@ static void *open_library(char *problem, int size) {
 bool settle_nats_load(const char *library, char *problem, int size) {
   pthread_mutex_lock(&loading);
   if (!is_loaded) {
-    void *handle;
-    if (library == NULL) {
-      library = own_library;
-      handle = open_library(problem, size);
-    } else {
-      handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-      if (handle == NULL) say(problem, size, (const char *[3]){dlerror()});
-    }
+    if (library == NULL) library = own_library;
+    void *handle = open_library(library, problem, size);
     is_loaded = handle != NULL;
 #define LOAD(name) \
   if (is_loaded && (nats.name = (__typeof__(name) *)dlsym(handle, #name)) == NULL) { \

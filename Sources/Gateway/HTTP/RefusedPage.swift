@@ -14,11 +14,7 @@ enum RefusedPage {
     guard request.method == "GET", request.target.path == [""],
       request.value(of: "Accept")?.contains("text/html") == true
     else { return nil }
-    let advice =
-      switch problem.code {
-      case "wrong_host": host(request, peer)
-      default: ""
-      }
+    let advice = problem.code == "wrong_host" ? host(request, peer) : ""
     let text = """
       <!DOCTYPE html>
       <html lang="en"><head><meta charset="utf-8"><title>Settle: \(problem.title)</title>
