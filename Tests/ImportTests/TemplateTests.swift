@@ -173,6 +173,11 @@ struct TemplateTests {
       ),
       (mode, "{% if 10 < value | int < 50 %}high{% else %}low{% endif %}", ""),
       (mode, "{% if value == 0 %}low{% else %}high{% endif %}", ""),
+      // Zero is false too.
+      (
+        #"{"type":"text"}"#, "{% if value_json.White %}white{% else %}rgb{% endif %}",
+        #"{"rgb":[false,0],"else":"white"}"#
+      ),
     ] as [(String, String, String?)]
   )
   func `words are looked up`(property: String, template: String, decode: String?) throws {

@@ -58,6 +58,9 @@ enum LightEntity {
     {
       reader.add(effect, by: TopicKeys("effect"))
     }
+    if reader.config["color_mode_state_topic"] != nil {
+      reader.add(ImportedProperty("color_mode", type: "text"), by: TopicKeys("color_mode"))
+    }
   }
 
   /// Turns a lamp on as Home Assistant does where a brightness on the same topic is all that it

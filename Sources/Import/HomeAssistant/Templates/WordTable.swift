@@ -135,6 +135,10 @@ struct WordTable {
       if !isKnown { known.append(Report(wire: on, word: meant)) }
       known.append(Report(wire: off, word: other))
     }
+    // What Python takes for false beside false itself.
+    if isTruth, let zero = word(0), known.contains(where: { $0.wire == false && $0.word == zero }) {
+      known.append(Report(wire: 0, word: zero))
+    }
   }
 }
 
