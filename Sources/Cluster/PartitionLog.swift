@@ -6,8 +6,10 @@ import LastOut
 
 /// How logs are cut into frames and kept short.
 package struct LogSettings: Sendable {
-  /// How many rows a frame has at most: some 100 kB, of 1 MB that the engine takes.
+  /// How many rows a frame has at most.
   package var rowsPerFrame = 512
+  /// How many bytes of values a frame has at most, unless one alone has more; the engine takes 1 MB.
+  package var bytesPerFrame = 256 << 10
   /// How many values and removals may be appended before a snapshot; for each value in the log, two
   /// more.
   ///
@@ -21,6 +23,23 @@ package struct LogSettings: Sendable {
   package var keptBehind: UInt64 = 32_768
 
   package init() {}
+
+  /// The rows of as many frames as they need.
+  func parts(of rows: [LogFrame.Row]) -> [[LogFrame.Row]] {
+    var parts: [[LogFrame.Row]] = []
+    var bytes = 0
+    for row in rows {
+      let size = row.key.utf8.count + row.content.bytes.count
+      if let last = parts.last, last.count < rowsPerFrame, bytes + size <= bytesPerFrame {
+        parts[parts.count - 1].append(row)
+        bytes += size
+      } else {
+        parts.append([row])
+        bytes = size
+      }
+    }
+    return parts
+  }
 }
 
 /// The log of one partition, as its owner keeps it.
@@ -103,23 +122,22 @@ struct PartitionLog: Sendable {
   func snapshot(_ clock: JournalClock) -> [LogFrame] {
     let rows = live.sorted { ($0.value.acceptedAt, $0.key) < ($1.value.acceptedAt, $1.key) }
       .map { $0.value.row($0.key, clock) }
-    let size = settings.rowsPerFrame
-    let count = max(1, (rows.count + size - 1) / size)
-    return (0..<count).map { part in
-      let slice = rows.dropFirst(part * size).prefix(size)
-      return LogFrame(kind: .snapshot(part: part, count: count), epoch: epoch, puts: Array(slice))
+    let parts = rows.isEmpty ? [[]] : settings.parts(of: rows)
+    return parts.enumerated().map { part, rows in
+      LogFrame(kind: .snapshot(part: part, count: parts.count), epoch: epoch, puts: rows)
     }
   }
 
   /// The frames of some changes.
   func changes(puts: [LogFrame.Row], removals: [String]) -> [LogFrame] {
+    let parts = settings.parts(of: puts)
     let size = settings.rowsPerFrame
-    let count = (max(puts.count, removals.count) + size - 1) / size
+    let count = max(parts.count, (removals.count + size - 1) / size)
     return (0..<count).map { part in
       LogFrame(
         kind: .changes,
         epoch: epoch,
-        puts: Array(puts.dropFirst(part * size).prefix(size)),
+        puts: part < parts.count ? parts[part] : [],
         removals: Array(removals.dropFirst(part * size).prefix(size))
       )
     }
@@ -181,6 +199,9 @@ package struct LogFrame: Hashable, Sendable {
   package var base: UInt64
   package var puts: [Row]
   package var removals: [String]
+
+  /// Whether it is a part of a snapshot.
+  var isSnapshot: Bool { if case .snapshot = kind { true } else { false } }
 
   package init(
     kind: Kind,

@@ -23,6 +23,9 @@ package enum LogEffect: Sendable {
   case lost(Partition, epoch: UInt64)
   /// The log has an entry that this version cannot read.
   case unreadable(Partition, epoch: UInt64)
+  /// The engine has lost frames of the log that it had acknowledged; what its owner holds is
+  /// written again.
+  case shortened(Partition)
 }
 
 extension LogEffect {
@@ -31,7 +34,7 @@ extension LogEffect {
     switch self {
     case .append(let partition, _, _), .readLast(let partition, _), .read(let partition, _, _, _),
       .purge(let partition, _), .opened(let partition, _, _), .lost(let partition, _),
-      .unreadable(let partition, _):
+      .unreadable(let partition, _), .shortened(let partition):
       partition
     case .finished: nil
     }
@@ -346,10 +349,19 @@ package struct PartitionLogs: Sendable {
       // What this member has written itself is readable: a newer owner has claimed an open log.
       if log.phase == .open { return lose(partition) }
       return giveUp(partition, .unreadable(partition, epoch: epoch))
-    case .empty: logs[partition]?.last = .none
+    case .empty:
+      if log.phase == .open, log.last.count > 0 {
+        writeAgain(partition, after: .none, clock)
+      } else {
+        logs[partition]?.last = .none
+      }
     case .frame(let stored):
       if stored.frame.epoch > epoch { return lose(partition) }
-      logs[partition]?.last = stored.asPredecessor
+      if log.phase == .open, stored.frame.number < log.last.count {
+        writeAgain(partition, after: stored.asPredecessor, clock)
+      } else {
+        logs[partition]?.last = stored.asPredecessor
+      }
       if log.phase != .open { logs[partition]?.base = stored.frame.base }
       if stored.frame.epoch == epoch, log.phase != .open {
         // Two may have the same epoch where an election has changed the numbers of records.
@@ -362,6 +374,27 @@ package struct PartitionLogs: Sendable {
     logs[partition]?.phase = .claiming
     logs[partition]?.isBusy = true
     append(LogFrame(kind: .claim(member: member), epoch: epoch), to: partition)
+  }
+
+  /// The log ends before the owner's last frame: the engine has lost what it had acknowledged.
+  ///
+  /// What the owner holds is appended again, before anything else.
+  private mutating func writeAgain(
+    _ partition: Partition,
+    after end: Predecessor,
+    _ clock: JournalClock
+  ) {
+    guard let log = logs[partition] else { return }
+    let isWork = log.waiting.contains { $0.isWork && $0.frame.isSnapshot }
+    let rest = log.waiting.filter { !$0.frame.isSnapshot }
+    let again = log.snapshot(clock).map { PartitionLog.Waiting(frame: $0, isWork: isWork) }
+    logs[partition]?.waiting = again + rest
+    logs[partition]?.snapshotStart = 0
+    logs[partition]?.base = 0
+    logs[partition]?.purgesBefore = 0
+    // Its own count goes on: the engine may remember the messages that it has lost.
+    logs[partition]?.last = Predecessor(revision: end.revision, count: log.last.count)
+    effects.append(.shortened(partition))
   }
 
   /// A log was read up to its claim.

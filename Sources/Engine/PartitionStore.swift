@@ -20,6 +20,8 @@ package final class PartitionStore: ValueStore {
   package var onLost: ((Partition, _ epoch: UInt64) -> Void)?
   /// The log of a partition has an entry that this version cannot read.
   package var onUnreadable: ((Partition, _ epoch: UInt64) -> Void)?
+  /// The engine has lost frames of a partition that it had acknowledged; they are written again.
+  package var onShortened: ((Partition) -> Void)?
   /// This machine's clock is so much ahead of that of the engine's server; negative: behind.
   package var onClockDifference: ((Duration) -> Void)?
   /// In milliseconds; reading takes a part of it.
@@ -107,6 +109,7 @@ package final class PartitionStore: ValueStore {
     case .opened(let partition, let epoch, let entries): onOpened?(partition, epoch, entries)
     case .lost(let partition, let epoch): onLost?(partition, epoch)
     case .unreadable(let partition, let epoch): onUnreadable?(partition, epoch)
+    case .shortened(let partition): onShortened?(partition)
     }
   }
 

@@ -430,6 +430,8 @@ final class SimulatedMember {
       }
       unreadable[partition] = now
       membership.openFailed(partition, epoch: epoch, at: now)
+    case .shortened(let partition):
+      world.breach("\(name) takes the log of \(partition) for shorter than it is")
     }
   }
 
@@ -616,6 +618,7 @@ extension LogEffect {
       "opened \(partition) in \(epoch): \(entries.map(\.key))"
     case .lost(let partition, _): "lost \(partition)"
     case .unreadable(let partition, _): "cannot read \(partition)"
+    case .shortened(let partition): "\(partition) is shorter"
     }
   }
 }

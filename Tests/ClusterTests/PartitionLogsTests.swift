@@ -15,6 +15,14 @@ import Testing
     var held: LogFrame?
     var holdsSnapshots = false
     private(set) var finished = 0
+    private(set) var shortened = 0
+
+    /// What a new owner would find.
+    var contents: [String: UInt8] {
+      var contents = LogContents()
+      for frame in stored { contents.append(frame) }
+      return contents.rows.compactMapValues(\.row.content.bytes.first)
+    }
 
     static let clock = JournalClock(
       moment: Moment(nanoseconds: 1_000_000_000),
@@ -61,7 +69,10 @@ import Testing
 
     private mutating func perform(_ effect: LogEffect) {
       switch effect {
-      case .append(_, let frame, _):
+      case .append(_, let frame, let predecessor):
+        guard predecessor.revision == stored.last?.sequence ?? 0 else {
+          return logs.appended(Partition(0), epoch: 1, .conflict, clock: Self.clock)
+        }
         if holdsSnapshots, case .snapshot = frame.kind, held == nil {
           held = frame
         } else {
@@ -74,6 +85,7 @@ import Testing
         let frames = stored.filter { (first...last).contains($0.sequence) }
         logs.read(partition, epoch: epoch, .frames(frames), clock: Self.clock)
       case .finished: finished += 1
+      case .shortened: shortened += 1
       case .purge, .opened, .lost, .unreadable: break
       }
     }
@@ -124,6 +136,34 @@ import Testing
     engine.logs.readLast(Partition(0), epoch: 1, .unreadable, clock: Engine.clock)
     let told = engine.logs.dequeueEffects().contains { if case .lost = $0 { true } else { false } }
     #expect(told)
+  }
+
+  @Test(arguments: 0..<12)
+  func `what the engine has lost of a log its owner writes again`(left: Int) throws {
+    var engine = Engine()
+    for value in 1...9 {
+      var batch = JournalBatch()
+      batch.puts = [Self.entry("key \(value)", UInt8(value))]
+      if value == 7 { batch.removals = ["key 2"] }
+      engine.submit(.commit(batch))
+    }
+    let numbers = engine.stored.map(\.frame.number)
+    guard left < engine.stored.count else { return }
+
+    engine.stored.removeLast(engine.stored.count - left)
+    var batch = JournalBatch()
+    batch.puts = [Self.entry("key 10", 10)]
+    batch.removals = ["key 3"]
+    engine.submit(.commit(batch))
+
+    var held: [String: UInt8] = [:]
+    for value in [1, 4, 5, 6, 7, 8, 9, 10] { held["key \(value)"] = UInt8(value) }
+    #expect(engine.contents == held)
+    #expect(engine.shortened == 1)
+    #expect(engine.finished == 10)
+    // No number is given twice: the engine knows those of the lost frames.
+    let again = engine.stored.dropFirst(left).map(\.frame.number)
+    #expect(again.allSatisfy { !numbers.contains($0) })
   }
 
   @Test func `a rebuild does not take the answer to an older append for its own`() throws {

@@ -72,7 +72,7 @@ enum FramesTarget {
         case .lost:
           precondition(frames.contains { $0.frame.epoch >= epoch }, "Nobody has taken it.")
           return
-        case .purge, .finished, .unreadable: break
+        case .purge, .finished, .unreadable, .shortened: break
         }
       }
     }

@@ -17,17 +17,20 @@ ROUND = {
     "nats-cut": 1, "nats-silence": 1, "nats-deafen": 1, "mqtt-cut": 1, "mqtt-silence": 1,
     "route-cut": 1, "route-silence": 1, "restarts": 1, "store-full": 1,
 }
+# With disks whose power can be cut.
+POWER = {"power-one": 2, "power-leader": 3, "power-two": 2, "power-engine": 2, "power-house": 3}
 SINGLE = ("gateway-kill", "gateway-stop", "mqtt-cut", "mqtt-silence", "restarts")
 TAKEOVER_PATIENCE = 40.0
 
 
 class Faults:
     def __init__(self, stage, ledger, house, load, knobs, seed, only=None, harsh=False):
+        plan = POWER if stage.has_disks else ROUND
         self.stage, self.ledger, self.house, self.load = stage, ledger, house, load
         self.knobs = knobs
         self.random, self.harsh = random.Random(seed), harsh
-        kinds = SINGLE if stage.is_single else ROUND
-        self.round = [kind for kind in kinds for _ in range(ROUND[kind]) if not only or kind in only]
+        kinds = SINGLE if stage.is_single else plan
+        self.round = [kind for kind in kinds for _ in range(plan[kind]) if not only or kind in only]
         self.deck, self.deadline = [], time.monotonic() + 3600
         self.engine = None if stage.is_single else Engine(stage.client_ports.values())
         self.timeline, self.counts, self.kills = [], {}, 0
@@ -244,6 +247,41 @@ class Faults:
         if before and after:
             moved = sum(one[0] != other[0] for one, other in zip(before, after))
             self.moved[kind] = self.moved.get(kind, 0) + moved
+
+    # Power.
+
+    def power_one(self):
+        self.cut_power([self.random.choice(list(self.stage.engines))])
+
+    def power_leader(self):
+        """One engine is restarted in order; meanwhile the leader loses its power, and the third goes on."""
+        leader = self.engine.leader()
+        other = self.random.choice([name for name in self.stage.engines if name != leader])
+        self.note(f"engine {other} is ended in order")
+        self.stage.engines[other].terminate()
+        self.pause(2, 4)
+        self.cut_power([self.engine.leader() or leader], others=[other])
+
+    def power_two(self):
+        self.cut_power(self.random.sample(list(self.stage.engines), 2))
+
+    def power_engine(self):
+        self.cut_power(list(self.stage.engines))
+
+    def power_house(self):
+        self.cut_power(list(self.stage.engines), list(self.stage.gateways))
+
+    def cut_power(self, engines, gateways=(), others=()):
+        """`others` are engines that are down, and start with those whose power returns."""
+        what = " and ".join(["engine " + ", ".join(engines)] + ["all gateways"] * bool(gateways))
+        self.note(f"no power: {what}")
+        self.stage.cut_power(engines, gateways)
+        self.kills += len(engines) + len(gateways)
+        self.pause(1, 4)
+        self.stage.return_power(engines, gateways)
+        for name in others:
+            self.stage.engines[name].start()
+        self.note("power again")
 
     def store_full(self):
         self.note("filling the engine's store")

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processes of the test: engines, a broker, gateways, and the links between them."""
 
+import fcntl
 import getpass
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -25,6 +27,13 @@ from loopback import reserve_port  # noqa: E402
 MEMBERS = ("a", "b", "c")
 ENGINES = ("n1", "n2", "n3")
 STORE = 128 << 20  # bytes of each engine
+
+
+def synchronizes(program):
+    """Whether a server can write to the disk before it acknowledges: those from 2.10 on."""
+    words = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    major, minor = re.search(r"v(\d+)\.(\d+)", words).groups()
+    return (int(major), int(minor)) >= (2, 10)
 
 
 class Process:
@@ -82,8 +91,10 @@ class Process:
 class Stage:
     """Everything on 127.0.0.1 and in one temporary folder; `with` ends all of it."""
 
-    def __init__(self, program, is_single=False, keep=False, devices=None):
+    def __init__(self, program, is_single=False, keep=False, devices=None, has_disks=False, sync=None):
+        """With `has_disks`, each engine has a disk of its own, which needs root; `sync` is its `sync_interval`."""
         self.program, self.is_single, self.keep = program, is_single, keep
+        self.has_disks, self.sync, self.disks = has_disks, sync, {}
         # The device files: name -> content.
         self.devices = devices or device_files()
         self.members = MEMBERS[:1] if is_single else MEMBERS
@@ -106,6 +117,8 @@ class Stage:
             self.links.process.wait()
         for holder in self.holders:
             holder.close()
+        for disk in self.disks.values():
+            disk.unmount()
         is_interrupted = kind and not issubclass(kind, Exception)
         if (kind and not is_interrupted) or self.is_failed or self.keep:
             print(f"The logs are in {self.folder}", file=sys.stderr)
@@ -136,6 +149,8 @@ class Stage:
         self.links = Links(addresses, Process.popen)
         self.addresses = addresses
         self.broker = self.run("mosquitto", self.broker_arguments())
+        if self.has_disks:
+            self.disks = {name: Disk(f"{self.folder}/{name}") for name in engines}
         self.engines = {name: self.run(name, self.engine_arguments(name)) for name in engines}
         os.mkdir(f"{self.folder}/devices")
         for name, content in self.devices.items():
@@ -174,15 +189,18 @@ class Stage:
 
     def engine_arguments(self, name):
         routes = [f"nats://127.0.0.1:{port}" for link, (port, _) in self.addresses.items() if link.startswith(f"{name}-")]
+        program = shutil.which("nats-server") or "/usr/sbin/nats-server"
+        sync = self.sync or ("always" if synchronizes(program) else None)
+        sync = f", sync_interval: {sync}" if sync else ""
         # Nothing listens at the address that others would learn of, so that every route is a link.
         path = self.write(
             f"{name}.conf",
             f"server_name: {name}\nlisten: 127.0.0.1:{self.client_ports[name]}\n"
-            f"jetstream {{store_dir: \"{self.folder}/{name}\", max_file_store: {STORE}, max_memory_store: 67108864}}\n"
+            f"jetstream {{store_dir: \"{self.folder}/{name}\", max_file_store: {STORE}, max_memory_store: 67108864{sync}}}\n"
             f"cluster {{name: test, listen: 127.0.0.1:{self.route_ports[name]}, no_advertise: true,"
             f" cluster_advertise: \"127.0.0.1:{self.port()}\", routes: {json.dumps(routes)}}}\n",
         )
-        return [shutil.which("nats-server") or "/usr/sbin/nats-server", "-c", path]
+        return [program, "-c", path]
 
     def gateway_arguments(self, name):
         if self.is_single:
@@ -222,6 +240,19 @@ class Stage:
             pass
         return None
 
+    def cut_power(self, engines, gateways=()):
+        """The machines of these engines and gateways lose their power at once."""
+        for name in engines:
+            self.disks[name].stop()
+        for process in [self.engines[name] for name in engines] + [self.gateways[name] for name in gateways]:
+            process.kill()
+
+    def return_power(self, engines, gateways=()):
+        for name in engines:
+            self.disks[name].restart()
+        for process in [self.engines[name] for name in engines] + [self.gateways[name] for name in gateways]:
+            process.start()
+
     def unexpected_ends(self):
         """The processes that ended by themselves; each is started again."""
         for process in self.all:
@@ -229,6 +260,40 @@ class Stage:
                 code, end = process.process.returncode, process.log_end()
                 process.start()
                 yield f"{process.name} ended with {code}:\n{end}"
+
+
+class Disk:
+    """A file system in a file, mounted at a folder, which can stop as if its power was cut: what was not synchronised is gone."""
+
+    SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN
+    WITHOUT_FLUSH = 2
+
+    def __init__(self, folder):
+        self.folder, self.image = folder, f"{folder}.img"
+        with open(self.image, "wb") as file:
+            file.truncate(2 * STORE)
+        subprocess.run(["mkfs.ext4", "-q", "-F", self.image], check=True)
+        os.mkdir(folder)
+        self.mount()
+
+    def mount(self):
+        subprocess.run(["mount", "-o", "loop", self.image, self.folder], check=True)
+
+    def unmount(self):
+        # A process that was killed may still be there for a moment.
+        for _ in range(100):
+            if subprocess.run(["umount", self.folder], capture_output=True, check=False).returncode == 0:
+                return
+            time.sleep(0.05)
+
+    def stop(self):
+        file = os.open(self.folder, os.O_RDONLY)
+        fcntl.ioctl(file, self.SHUTDOWN, self.WITHOUT_FLUSH.to_bytes(4, sys.byteorder))
+        os.close(file)
+
+    def restart(self):
+        self.unmount()
+        self.mount()
 
 
 def reachable(port):

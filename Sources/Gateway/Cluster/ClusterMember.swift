@@ -141,6 +141,12 @@ final class ClusterMember {
     store.onUnreadable = { [unowned self] in
       membership.openFailed($0, epoch: $1, at: EventLoop.now())
     }
+    store.onShortened = { [unowned self] in
+      context.log.error(
+        "The cluster's engine has lost accepted values: those that are not sent are written again",
+        ["partition": "\($0)"]
+      )
+    }
     store.onClockDifference = { [unowned self] in clockDiffers(by: $0) }
     store.onClosing = { [unowned self] in leave() }
     engine.onRefusal = { [unowned self] in onRefusal?($0.description) }
