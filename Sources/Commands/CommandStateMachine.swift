@@ -85,6 +85,16 @@ package struct CommandStateMachine: ~Copyable {
     return facts.keys.filter { isUnsent($0) || waitingSteps.contains($0) }
   }
 
+  /// The value that the device of `key` has confirmed, by a report; `nil` where it is not known, or
+  /// something newer waits or is in flight.
+  package func confirmedTarget(of key: KeyIndex) -> Value? {
+    let isIdle = sendQueue[key] == nil && !queue.isPending(key) && !waitingSteps.contains(key)
+    return isIdle ? deliveries[key].confirmedTarget : nil
+  }
+
+  /// The number of the newest command of `key` that had a phase; 0 before the first.
+  package func newestNumber(of key: KeyIndex) -> UInt64 { log.statuses.newestNumber(of: key) }
+
   // MARK: - Time
 
   /// The next moment at which ``advance(to:)`` or sending has something to do; `nil`

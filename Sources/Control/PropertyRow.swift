@@ -231,6 +231,8 @@ package struct PropertyDetails: ListedObject, Hashable, Sendable {
   /// The topic on which a device that sleeps reports itself.
   package var awake: String?
   package var retries = 0
+  /// How many times as long each attempt waits for its confirmation as the one before.
+  package var backoff = 1.0
   /// Keys that cannot be pending together with this one.
   package var excludes: [String] = []
   /// The values that other keys take when a value of this one is sent, by key.
@@ -271,6 +273,7 @@ package struct PropertyDetails: ListedObject, Hashable, Sendable {
     members.texts("availability", &availability)
     members.text("awake", &awake)
     members.count("retries", &retries)
+    members.member("backoff", &backoff, read: \.double) { JSONValue(shortest: $0) }
     members.texts("excludes", &excludes)
     members.member("implies", &implies, read: \.members) { .object($0) }
     members.count("hold_ms", &holdMilliseconds)

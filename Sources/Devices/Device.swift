@@ -38,6 +38,27 @@ package struct Device: Hashable, Sendable {
     self.properties = properties
   }
 
+  /// Whether an availability source is that of the device itself, rather than of its bridge: its
+  /// topic is beside those of the commands and reports, not only at the top of all topics.
+  ///
+  /// `isShared` states that other devices have the source too, as the channels of one do.
+  package func isOwn(_ source: AvailabilitySource, isShared: Bool) -> Bool {
+    let levels = Self.levels(of: source.topic).dropLast()
+    if levels.isEmpty || isShared && levels.count == 1 { return false }
+    return properties.contains { property in
+      (property.states.map(\.topic) + [property.command.topic]).contains {
+        Self.levels(of: $0).starts(with: levels)
+      }
+    }
+  }
+
+  /// The levels of a topic; those that tell Tasmota's kinds of topics apart are the same.
+  private static func levels(of topic: String) -> [Substring] {
+    topic.split(separator: "/", omittingEmptySubsequences: false).map {
+      ["cmnd", "stat", "tele"].contains($0) ? "tele" : $0
+    }
+  }
+
   /// An option as the device expects it: a number in the device's unit.
   package func option(_ member: JSONValue.Member) -> JSONValue.Member {
     // A number in other digits than its shortest ones arrives as a text.
@@ -114,6 +135,7 @@ extension Property {
     if name != other.name { shared.name = nil }
     if let confirm, let theirs = other.confirm, !other.states.isEmpty {
       shared.confirm?.within = max(confirm.within, theirs.within)
+      shared.confirm?.backoff = max(confirm.backoff, theirs.backoff)
     } else {
       shared.confirm = nil
     }

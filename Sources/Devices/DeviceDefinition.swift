@@ -13,6 +13,8 @@ package final class DeviceDefinition: Sendable {
   package let isShared: Bool
   /// Whether properties of the device concern each other.
   package let isRelated: Bool
+  /// Whether a device that returns after it lost its power gets values back.
+  package let restores: Bool
   /// Whether the devices of a template differ in something beside their names and properties.
   let variesApart: Bool
   /// Which of its availability topics name the device; see ``MarkedTopic``.
@@ -31,6 +33,7 @@ package final class DeviceDefinition: Sendable {
     pattern = device
     isShared = false
     isRelated = Self.isRelated(device)
+    restores = device.properties.contains(where: \.restore)
     variesApart = false
     marks = []
     idPieces = []
@@ -50,6 +53,7 @@ package final class DeviceDefinition: Sendable {
     pattern = template.pattern
     isShared = true
     isRelated = Self.isRelated(pattern)
+    restores = pattern.properties.contains(where: \.restore)
     marks = TemplateMark.numbers(in: pattern.id).sorted()
     idPieces = TemplateMark.parts(of: pattern.id)
     let marks = marks

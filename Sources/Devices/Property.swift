@@ -38,6 +38,8 @@ package struct Property: Hashable, Sendable {
   package var implies: [Implication] = []
   /// Whether to send a value that the device already has.
   package var always = false
+  /// Whether a device that returns after it lost its power gets the value back.
+  package var restore = false
   /// How a person's change keeps other sources away; `nil` where it does not.
   package var hold: HoldRule?
   /// How values convert to wire values and back.
@@ -78,6 +80,9 @@ package struct Property: Hashable, Sendable {
 
   /// Whether it stands for momentary commands, which are not collapsed, rather than a value.
   package var isAction: Bool { if case .action = kind { true } else { false } }
+
+  /// Whether it switches its device.
+  package var isPower: Bool { id == "power" && kind == .boolean }
 
   /// Whether its reports keep what they look like, such as `12.30`, or `10` in hexadecimal digits.
   package var readsText: Bool {
@@ -135,17 +140,36 @@ package struct Implication: Hashable, Sendable {
 
 /// When a sent command counts as confirmed.
 package struct Confirmation: Hashable, Sendable {
-  /// How long to wait for the report before a retry or the phase `failed`.
+  /// How long the first attempt waits for the report before a retry or the phase `failed`.
   package var within: Duration
   /// The accepted difference in wire units; `nil` means half a step.
   package var tolerance: Double?
   /// The number of attempts after the first.
   package var retries: Int
+  /// How many times as long each attempt waits as the one before, 1 to 10.
+  package var backoff: Double
 
-  package init(within: Duration = .seconds(5), tolerance: Double? = nil, retries: Int = 0) {
+  /// The longest that an attempt waits because of ``backoff``.
+  static let longest = Duration.seconds(3600)
+
+  package init(
+    within: Duration = .seconds(5),
+    tolerance: Double? = nil,
+    retries: Int = 0,
+    backoff: Double = 1
+  ) {
     self.within = within
     self.tolerance = tolerance
     self.retries = retries
+    self.backoff = backoff
+  }
+
+  /// How long an attempt waits for the report, if `retries` were made before it.
+  package func patience(afterRetries retries: Int) -> Duration {
+    guard backoff > 1, retries > 0, within < Self.longest else { return within }
+    var patience = within
+    for _ in 0..<retries where patience < Self.longest { patience = patience * backoff }
+    return min(patience, Self.longest)
   }
 }
 

@@ -266,6 +266,7 @@ extension DurabilityGate {
     restored.origin = ChangeOrigin(
       id: identifiers.id(of: command.number, acceptedAt: command.acceptedAt, given: origin?.id),
       source: origin == nil ? "mqtt" : origin?.source,
+      by: origin?.by,
       replyTo: origin?.replyTo ?? 0,
       wantsPhases: origin?.wantsPhases ?? false,
       parts: origin?.parts ?? 0,

@@ -194,6 +194,7 @@ extension GatewayCore {
     if durability != nil, let refusal = refusal(change, of: key, at: now) { throw refusal }
     let recorded = isRecorded ? try? commands.value(after: change, of: key) : nil
     try commands.change(change, of: key, at: now, delay: delay, options)
+    if !restorations.isIdle { restorations.forget(registry.device(of: key)) }
     guard let recorded else { return }
     recordAppliedSteps()
     outbox.append(

@@ -66,6 +66,7 @@ extension GatewayCore {
 
   /// The session that carries a device's messages was made or ended: without it, nothing is sent.
   package mutating func sessionChanged(ofDevice device: Int, isUp: Bool, at now: Moment) {
+    if !isUp { restorations.forget(device) }
     commands.availabilityChanged(
       of: device,
       source: Self.sessionSource,
@@ -117,6 +118,7 @@ extension GatewayCore {
     _ waiting: inout [ChangeOrigin],
     at now: Moment
   ) {
+    restorations.forget(registry.device(of: key))
     let held = durability?.forget(key, in: &commands) ?? []
     let open = held.filter { $0.phase == .accepted }
     unanswered += open
@@ -171,6 +173,7 @@ extension GatewayCore {
   package mutating func connectionChanged(isUp: Bool, at now: Moment) {
     guard isConnected != isUp else { return }
     isConnected = isUp
+    if !isUp { restorations.forgetAll() }
     commands.connectionChanged(isUp: isUp, hasRetained: true, at: now)
     // The broker may have lost its retained messages.
     if isUp { states.forgetPublished() }
@@ -202,7 +205,13 @@ extension GatewayCore {
     commands.advance(to: now)
     loops.reported(key, wire, source: source)
     switch commands.reported(key, wire, at: now) {
-    case .value(let value): reports.record(value, of: key, at: now)
+    case .value(let value):
+      reports.record(value, of: key, at: now)
+      guard !restorations.isIdle else { break }
+      let property = registry.definition(of: key).property
+      restorations.reported(key, of: registry.device(of: key), at: now) {
+        property.isShown($0, by: wire)
+      }
     case .unreadable(isFirst: true): logUnreadable(key, wire, source: source)
     case .nothing, .unreadable(isFirst: false): break
     }
@@ -240,11 +249,14 @@ extension GatewayCore {
 
   /// One availability source of a device reported.
   ///
+  /// `isShared` states that it is a source of other devices too.
+  ///
   /// - Returns: Whether the device is online or offline now and was not before.
   package mutating func availability(
     ofDevice device: Int,
     source: Int,
     isOnline: Bool,
+    isShared: Bool = false,
     at now: Moment
   ) -> Bool {
     commands.advance(to: now)
@@ -253,6 +265,14 @@ extension GatewayCore {
       of: device,
       source: source,
       isOnline: isOnline,
+      at: now
+    )
+    followAvailability(
+      ofDevice: device,
+      source: source,
+      isOnline: isOnline,
+      wasOnline: wasOnline,
+      isShared: isShared,
       at: now
     )
     return commands.sendQueue.isDeviceOnline(device) != wasOnline

@@ -72,6 +72,7 @@ extension GatewayCore {
 
   private mutating func begin(at now: Moment) {
     advance(to: now)  // Leading values, and those without a delay, leave with their batch.
+    if restorations.isDue { restoreReturned(at: now) }
     collectOutcomes(at: now)
     stage = .reloading
   }

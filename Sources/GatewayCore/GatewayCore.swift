@@ -33,6 +33,8 @@ package struct GatewayCore: ~Copyable {
   var loops: FeedbackLoopDetector
   /// Commands of groups that have not ended.
   var groups = GroupCommands()
+  /// Devices that are away, and what they get back.
+  var restorations = Restorations()
   /// The devices that other gateways of a cluster drive.
   var elsewhere = DevicesElsewhere()
   var shutdown: Shutdown?

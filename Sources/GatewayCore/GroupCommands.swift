@@ -207,6 +207,7 @@ extension GatewayCore {
     members.origin = ChangeOrigin(
       id: options.origin?.id,
       source: options.origin?.source ?? "mqtt",
+      by: options.origin?.by,
       wantsPhases: true,
       group: part
     )

@@ -174,7 +174,10 @@ private struct Description {
     if details.states.isEmpty { add("reads", "nothing: the device reports no state") }
     for topic in details.availability { add("online", topic) }
     if let within = row.confirmWithin {
-      let again = details.retries > 0 ? ", sent again \(details.retries) times at most" : ""
+      var again = details.retries > 0 ? ", sent again \(details.retries) times at most" : ""
+      if details.retries > 0, details.backoff > 1 {
+        again += ", each time waiting \(NumberText.shortest(details.backoff)) times as long"
+      }
       add("confirms", "within \(DurationText.text(within))\(again)")
     }
     if row.isReadOnly { return }

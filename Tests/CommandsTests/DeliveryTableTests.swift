@@ -74,6 +74,28 @@ import Testing
     #expect(timeOut(&table) == "failed 40: not confirmed within 5s")
   }
 
+  @Test func `with a backoff each attempt waits longer, an hour at most`() {
+    let patient = Confirmation(within: .seconds(5), retries: 100, backoff: 2)
+    var table = DeliveryTable(keys: 2, devices: 1)
+    var waits: [Duration] = []
+    var command = Command.of(40)
+    for _ in 0..<13 {
+      _ = table.update(.first) { $0.send(InFlightCommand.of(command, message: 1), at: .at(0)) }
+      _ = table.acknowledge(.first, confirmation: patient, isAction: false, at: .at(0))
+      waits.append(Moment.at(0).duration(to: table.nextOverdue ?? .at(0)))
+      _ = table.popOverdue(at: table.nextOverdue ?? .at(0))
+      let verdict = table.timeOut(.first, of: 0, patient, hasNewer: false, mayRetry: true)
+      guard case .repeated(let again) = verdict else { break }
+      command = again
+    }
+    let seconds = waits.map { Int($0.components.seconds) }
+    #expect(seconds == [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600, 3600])
+    #expect(confirmation.patience(afterRetries: 3) == .seconds(5))
+    let long = Confirmation(within: .seconds(7200), backoff: 2)
+    #expect(long.patience(afterRetries: 9) == .seconds(7200))
+    #expect(Confirmation(backoff: 1.5).patience(afterRetries: 2) == .seconds(11.25))
+  }
+
   @Test func `an overdue command gives way to a newer one`() {
     var table = acknowledged()
     #expect(timeOut(&table, hasNewer: true) == "superseded 40: newer value")

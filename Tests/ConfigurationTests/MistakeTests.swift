@@ -84,6 +84,48 @@ struct MistakeTests {
     )
   }
 
+  @Test func `restore counts for properties with a state, and a device that says when it is away`()
+    throws
+  {
+    func load(_ device: String, _ property: String = "") throws -> (Registry?, [String]) {
+      let (outcome, folder) = try Loading.run(devices: [
+        "d.yaml": """
+        d:
+          restore: true
+          \(device)
+          properties:
+            p: {type: boolean, command: {topic: x/set}, state: {topic: x/state}\(property)}
+            q: {type: boolean, command: {topic: x/q}}
+            a: {type: action, values: [go], command: {topic: x/a}}
+        """
+      ])
+      switch outcome {
+      case .loaded(let loaded):
+        return (loaded.registry, Loading.lines(loaded.warnings, in: folder))
+      case .refused(let problems): return (nil, Loading.lines(problems, in: folder))
+      }
+    }
+    let own = "availability: [{topic: bridge/state}, {topic: x/online}]"
+    let (registry, warnings) = try load(own)
+    #expect(warnings.isEmpty)
+    #expect(registry?.devices.first?.properties.map(\.restore) == [true, false, false])
+    let (without, _) = try load(own, ", restore: false")
+    #expect(without?.devices.first?.properties.map(\.restore) == [false, false, false])
+    let effect = "d.yaml:2:12: restore: has no effect, because the device has no 'availability'"
+    #expect(
+      try load("availability: {topic: bridge/state}").1
+        == [effect + " of its own that says when it returns"]
+    )
+    #expect(try load("").1 == [effect + " that says when it returns"])
+    #expect(
+      try load(own, ", confirm: {backoff: 11}").1.first?.contains(
+        "backoff: found 11, expected 1 to 10"
+      ) == true
+    )
+    let (patient, _) = try load(own, ", confirm: {retries: 3, backoff: 1.5}")
+    #expect(patient?.devices.first?.properties.first?.confirm?.backoff == 1.5)
+  }
+
   @Test(arguments: [
     ("range: [0, 254]", "range: [0, 100]", true),
     ("range: [0, 254]", "range: [0, 254]", false),

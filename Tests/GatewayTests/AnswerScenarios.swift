@@ -13,7 +13,7 @@ import Testing
 @Suite(.blocking) struct AnswerScenarios {
   private static let lampState = #"{"state":"ON","brightness":10,"color_temp":300}"#
 
-  private static func rows(_ name: String, _ reply: JSONValue) -> [JSONValue] {
+  static func rows(_ name: String, _ reply: JSONValue) -> [JSONValue] {
     guard case .array(let rows) = reply[name] else { return [] }
     return rows
   }

@@ -445,4 +445,35 @@ import Testing
     witness.publish("settle/desk-lamp/brightness/set", "10")
     #expect(witness.texts(on: command, count: 1) == [#"{"brightness":10}"#])
   }
+
+  @Test func `a lamp that lost its power gets back what it had`() throws {
+    let bench = try Bench.running(
+      devices: DeviceText.lamp(policy: "{delay: 20ms}", more: "  restore: true")
+    )
+    let (witness, client) = (try bench.witness(), try bench.client())
+    let (lamp, availability) = ("zigbee2mqtt/desk_lamp", "zigbee2mqtt/desk_lamp/availability")
+    func isAway(_ isAway: Bool) throws {
+      let state = isAway ? "offline" : "online"
+      witness.publish(availability, #"{"state":"\#(state)"}"#, retain: true)
+      while AnswerScenarios.rows("devices", try client.ask(#"{"devices":"*"}"#))
+        .first?["availability"]?.string != state
+      {}
+    }
+    try isAway(false)
+    let line = #"{"key":"desk-lamp/brightness","set":80,"id":"a","wait":"confirmed"}"#
+    _ = try client.ask(line)
+    #expect(witness.texts(on: command, count: 1) == [#"{"brightness":80}"#])
+    witness.publish(lamp, #"{"state":"ON","brightness":80}"#)
+    #expect(try client.next { $0["id"] == "a" && $0["phase"] == "confirmed" }["value"] == 80)
+
+    try isAway(true)
+    try isAway(false)
+    witness.publish(lamp, #"{"state":"ON","brightness":254}"#)
+
+    #expect(
+      witness.texts(on: command, count: 2) == [#"{"brightness":80}"#, #"{"brightness":80}"#]
+    )
+    let log = try client.ask(#"{"log":"desk-lamp/brightness"}"#)
+    #expect(AnswerScenarios.rows("log", log).last?["source"] == "restore")
+  }
 }

@@ -43,6 +43,8 @@ package struct HandHolds {
       let holder = holder(of: key, at: now)
     else { return }
     if case .set(let value) = change, machine.isUrgent(value, of: key) { return }
+    // What a device gets back is what was wanted before.
+    if origin?.source == ChangeOrigin.restore { return }
     guard !rule.isHand(origin?.source ?? Self.plainSource) else { return }
     throw .held(by: holder.source)
   }

@@ -143,9 +143,14 @@ package enum QuietPeriod: Sendable {
 
 /// Who asked for a change, and where the answer goes; absent for a plain MQTT message.
 package final class ChangeOrigin: Sendable {
+  /// The source of what a device gets back that had lost its power.
+  package static let restore = "restore"
+
   /// The caller's own id for the command, a text or a number.
   package let id: JSONValue?
   package let source: String?
+  /// The person who asked, where that is known.
+  package let by: String?
   /// The surface's number for the requester that waits for the reply; 0 when none does.
   package let replyTo: UInt64
   /// Whether they want every later phase too, not only the answer.
@@ -161,6 +166,7 @@ package final class ChangeOrigin: Sendable {
   package init(
     id: JSONValue? = nil,
     source: String? = nil,
+    by: String? = nil,
     replyTo: UInt64 = 0,
     wantsPhases: Bool = false,
     parts: Int = 0,
@@ -170,6 +176,7 @@ package final class ChangeOrigin: Sendable {
   ) {
     self.id = id
     self.source = source
+    self.by = by
     self.replyTo = replyTo
     self.wantsPhases = wantsPhases
     self.parts = parts

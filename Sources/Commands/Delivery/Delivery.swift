@@ -79,6 +79,12 @@ struct Delivery {
     return travel.target ?? lastSent ?? actual
   }
 
+  /// The value that the device has confirmed, or reported of its own accord; `nil` while it owes
+  /// something newer.
+  var confirmedTarget: Value? {
+    inFlight == nil && lastSent == nil ? travel.target ?? actual : nil
+  }
+
   /// Whether the broker owes an acknowledgement.
   var isSending: Bool { inFlight?.stage == .sending }
 

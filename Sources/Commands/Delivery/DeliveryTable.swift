@@ -78,7 +78,7 @@ struct DeliveryTable {
     if let confirmation, let flight = deliveries[key].inFlight {
       deadlines.set(
         key,
-        at: now.advanced(by: confirmation.within + flight.transitionTime)
+        at: now.advanced(by: Self.patience(confirmation, flight))
       )
     }
     return verdict
@@ -127,11 +127,17 @@ struct DeliveryTable {
       flight.command.retries < confirmation.retries
     else {
       isResponsive[device] = false
-      let within = confirmation.within + flight.transitionTime
-      let reason = "not confirmed within \(DurationText.text(within))\(remark(on: key))"
+      let within = DurationText.text(Self.patience(confirmation, flight))
+      let reason = "not confirmed within \(within)\(remark(on: key))"
       return update(key) { $0.fail(reason) }
     }
     return update(key) { hasNewer ? $0.supersede() : $0.retry(unconfirmed: true) }
+  }
+
+  /// How long the attempt in flight waits for the device's report.
+  private static func patience(_ confirmation: Confirmation, _ flight: InFlightCommand) -> Duration
+  {
+    confirmation.patience(afterRetries: flight.command.retries) + flight.transitionTime
   }
 
   /// What the newest report has to do with a command that was not confirmed, if it cannot be read.

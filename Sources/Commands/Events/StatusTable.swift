@@ -41,6 +41,9 @@ package struct StatusTable {
   /// What was requested of a key last.
   package func target(of key: KeyIndex) -> Value? { rows[key].target }
 
+  /// The number of the newest command of `key` that had a phase; 0 before the first.
+  func newestNumber(of key: KeyIndex) -> UInt64 { rows[key].number }
+
   /// Whether the target of `key` changed since the last call.
   package mutating func takeNewTarget(of key: KeyIndex) -> Bool {
     guard rows[key].hasNewTarget else { return false }

@@ -72,20 +72,20 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .device:
       [
         "for", "from", "name", "area", "class", "panel", "device", "profile", "topic", "parameters",
-        "lane", "merge", "options", "availability", "awake", "ttl", "properties",
+        "lane", "merge", "options", "availability", "awake", "ttl", "restore", "properties",
       ]
     case .details: ["manufacturer", "model", "url", "identifiers"]
     case .profile:
       [
         "description", "profile", "parameters", "class", "lane", "merge", "options",
-        "availability", "awake", "ttl", "properties",
+        "availability", "awake", "ttl", "restore", "properties",
       ]
     case .property:
       [
         "name", "aliases", "class", "category", "type", "range", "step", "unit", "values", "on",
         "off", "scale", "display", "encode", "decode", "policy", "command", "state", "confirm",
         "ttl", "urgent",
-        "ends", "excludes", "implies", "always", "hold", "hands",
+        "ends", "excludes", "implies", "always", "restore", "hold", "hands",
       ]
     case .policyFields: ["delay", "max_wait", "leading", "min_interval"]
     case .command: ["topic", "payload", "qos", "retain"]
@@ -94,7 +94,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .scale: ["from", "to", "decimals"]
     case .display: ["unit", "scale"]
     case .decode: ["on", "off", "else"]
-    case .confirm: ["within", "tolerance", "retries"]
+    case .confirm: ["within", "tolerance", "retries", "backoff"]
     case .availability: ["topic", "value", "online", "offline", "else"]
     case .awake: ["topic", "value"]
     case .group: ["name", "members", "topic", "profile", "area", "panel", "device"]

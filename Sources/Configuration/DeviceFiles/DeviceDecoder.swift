@@ -181,6 +181,7 @@ struct DeviceDecoder {
       context: context,
       placeholders: placeholders,
       ttl: ttl ?? standardTTL,
+      restores: section.flag("restore") ?? false,
       problems: problems,
       isProfileUnknown: isProfileUnknown
     )
@@ -215,7 +216,23 @@ struct DeviceDecoder {
     if awake != nil { warnAboutActions(of: device, at: section["awake"]) }
     device.availability = AvailabilityReader(placeholders: placeholders, problems: problems)
       .sources(section)
+    warnAboutRestoration(of: device, section, at: pair.keyPosition)
     return isComplete && !isProfileUnknown ? device : nil
+  }
+
+  private func warnAboutRestoration(
+    of device: Device,
+    _ section: Section,
+    at position: SourcePosition
+  ) {
+    guard device.properties.contains(where: \.restore),
+      !device.availability.contains(where: { device.isOwn($0, isShared: false) })
+    else { return }
+    let what = device.availability.isEmpty ? "no 'availability'" : "no 'availability' of its own"
+    problems.warn(
+      section["restore"]?.position ?? position,
+      "restore: has no effect, because the device has \(what) that says when it returns"
+    )
   }
 
   private func warnAboutActions(of device: Device, at node: YAMLNode?) {

@@ -11,6 +11,8 @@ struct PropertyReader {
   let context: DeviceContext
   let placeholders: Placeholders
   let ttl: Duration
+  /// Whether the device's properties are restored where they do not say otherwise.
+  var restores = false
   let problems: Problems
   /// Whether the device names a profile that there is none of, so that anything may be in it.
   var isProfileUnknown = false
@@ -132,6 +134,7 @@ struct PropertyReader {
     let confirm = confirmation(section, hasState: hasState)
     let policy = policy(section, type: kindReader.typeName)
     let always = section.flag("always")
+    let restore = restore(section, hasState: hasState, isAction: isAction)
     let own = section.duration("ttl")
     let hold = HoldReader(section: section, problems: problems).rule(of: pair.key)
     let urgent = urgent(section, isSound ? kind : nil)
@@ -151,6 +154,7 @@ struct PropertyReader {
     property.states = states
     property.confirm = confirm
     property.always = always ?? false
+    property.restore = restore
     property.hold = hold
     property.aliases = aliases
     property.urgent = urgent
@@ -227,6 +231,13 @@ struct PropertyReader {
     var confirm = Confirmation()
     if let within = fields.duration("within", atLeast: .milliseconds(1)) { confirm.within = within }
     if let retries = fields.integer("retries", in: 0...100) { confirm.retries = retries }
+    if let backoff = fields.number("backoff"), let node = fields["backoff"] {
+      if (1...10).contains(backoff) {
+        confirm.backoff = backoff
+      } else {
+        _ = fields.reject(node, "backoff", expected: "1 to 10") as String?
+      }
+    }
     if let tolerance = fields.number("tolerance"), let node = fields["tolerance"] {
       if tolerance < 0 {
         _ = fields.reject(node, "tolerance", expected: "0 or more") as String?
@@ -235,6 +246,22 @@ struct PropertyReader {
       }
     }
     return hasState ? confirm : nil
+  }
+
+  private func restore(_ section: Section, hasState: Bool, isAction: Bool) -> Bool {
+    let isStated = section.flag("restore")
+    guard hasState, !isAction else {
+      if isStated == true, let node = section["restore"] {
+        problems.add(
+          node.position,
+          isAction
+            ? "restore: an action is momentary, so there is nothing to restore"
+            : "restore: there is no 'state' that would show what the device has"
+        )
+      }
+      return false
+    }
+    return isStated ?? restores
   }
 
   private func aliases(_ section: Section) -> [String] {
@@ -288,7 +315,8 @@ extension ProfileStore.Profile {
 extension PropertyReader {
   /// The keys that say how commands are made, sent or confirmed.
   private static let keysOfCommands = [
-    "policy", "confirm", "ttl", "urgent", "ends", "excludes", "implies", "always", "hold", "hands",
+    "policy", "confirm", "ttl", "urgent", "ends", "excludes", "implies", "always",
+    "restore", "hold", "hands",
   ]
 
   /// Whether a property has no command; an action always needs one.

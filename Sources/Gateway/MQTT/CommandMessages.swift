@@ -282,6 +282,7 @@ struct DeviceReports {
     of device: Int,
     source: Int,
     _ document: JSONValue,
+    isShared: Bool,
     at now: Moment
   ) -> Bool {
     let availability = context.registry.availability(ofDevice: device)[source]
@@ -290,6 +291,7 @@ struct DeviceReports {
       ofDevice: device,
       source: source,
       isOnline: isOnline,
+      isShared: isShared,
       at: now
     )
   }

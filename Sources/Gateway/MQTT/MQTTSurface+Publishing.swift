@@ -142,10 +142,12 @@ extension MQTTSurface {
     // Another gateway of the cluster shows it.
     guard let link = link(ofDevice: owner) else { return true }
     guard publishRetained(payload, on: topic, link) else { return false }
-    if discovery != nil {
+    if let discovery {
       switch item {
       case .target: break
-      case .targets(let device), .info(let device): context.lights.deviceChanged(device)
+      case .targets(let device), .info(let device):
+        context.lights.deviceChanged(device)
+        discovery.commandsChanged(of: device)
       }
     }
     return true

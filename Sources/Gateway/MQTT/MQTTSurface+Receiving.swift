@@ -98,6 +98,7 @@ extension MQTTSurface {
   ) {
     // Parsed once, however many properties share the topic.
     var document: JSONValue?
+    let isShared = TopicTable.Role.shareAvailability(roles)
     for role in roles {
       switch role {
       case .command(let command):
@@ -107,7 +108,7 @@ extension MQTTSurface {
         if payload.isEmpty || !concerns(role) { continue }
         let known = document ?? StatePayload.read(payload)
         document = known
-        receiveReport(known, payload, for: role, at: now)
+        receiveReport(known, payload, for: role, isShared: isShared, at: now)
       case .awake(let device):
         if !concerns(role) { continue }
         // A retained message says that the device was awake, not that it is.
@@ -156,18 +157,27 @@ extension MQTTSurface {
   }
 
   /// Receives what a device reports; other roles have no report.
+  ///
+  /// `isShared` states that the availability of several devices is on the topic.
   func receiveReport(
     _ document: JSONValue,
     _ payload: Span<UInt8>,
     for role: TopicTable.Role,
+    isShared: Bool,
     at now: Moment
   ) {
     switch role {
     case .state(let key, let source):
       deviceReports.receiveState(of: key, source: source, document, payload, at: now)
     case .availability(let device, let source):
-      guard deviceReports.receiveAvailability(of: device, source: source, document, at: now)
-      else { return }
+      let isChanged = deviceReports.receiveAvailability(
+        of: device,
+        source: source,
+        document,
+        isShared: isShared,
+        at: now
+      )
+      guard isChanged else { return }
       context.availabilityChanged(of: device, at: now)
       onAvailability?(device)
       discovery?.availabilityChanged(of: device)
@@ -297,6 +307,12 @@ struct TopicTable: ~Copyable {
     case status
     /// What follows the messages that the broker retains.
     case marker
+
+    /// Whether a topic with these roles has the availability of several devices.
+    static func shareAvailability(_ roles: [Role]) -> Bool {
+      guard roles.count > 1 else { return false }
+      return roles.count { if case .availability = $0 { true } else { false } } > 1
+    }
 
     /// The order in which the roles of a topic receive a message: a value that a device turns out
     /// to have need not be sent when it reports itself.

@@ -333,7 +333,10 @@ extension MQTTSurface {
       }
       guard !roles.isEmpty, !message.payload.isEmpty else { continue }
       let document = StatePayload.read(message.payload.span)
-      for role in roles { receiveReport(document, message.payload.span, for: role, at: now) }
+      let isShared = TopicTable.Role.shareAvailability(roles)
+      for role in roles {
+        receiveReport(document, message.payload.span, for: role, isShared: isShared, at: now)
+      }
     }
   }
 }

@@ -211,6 +211,7 @@ extension RequestHandler {
     details.availability = device.availability.map(\.topic)
     details.awake = device.awake?.topic
     details.retries = property.confirm?.retries ?? 0
+    details.backoff = property.confirm?.backoff ?? 1
     details.excludes = property.excludes.map { "\(device.id)/\($0)" }
     details.implies = property.implies.map { .init("\(device.id)/\($0.property)", $0.value.json) }
     if let rule = property.hold {
