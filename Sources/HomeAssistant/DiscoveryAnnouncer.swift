@@ -65,6 +65,12 @@ package struct DiscoveryAnnouncer: Sendable {
     }
   }
 
+  /// The topic on which the gateway shows whether commands of a device fail; `nil` for a device that
+  /// cannot confirm any.
+  package func problemTopic(of device: Device) -> String? {
+    device.showsProblems ? "\(statusTopic)/\(device.id)/problem" : nil
+  }
+
   /// The availability message of a device; `nil` for a device that does not report it.
   package func availability(of device: Device, isOnline: Bool) -> Message? {
     guard !device.availability.isEmpty else { return nil }
@@ -116,9 +122,11 @@ package struct DiscoveryAnnouncer: Sendable {
         // Home Assistant before 2025.3 needs this with color modes, and newer ones warn of it.
         let more: [JSONValue.Member] =
           entity.platform == "light" ? [.init("color_mode", true)] : []
+        let own = entity.members(of: device, base: base).filter { $0.name != "p" }
+        let isApart = own.contains { $0.name == "availability" }
         let members =
-          entity.members(of: device, base: base).filter { $0.name != "p" } + more + about(device)
-          + availability(of: device) + [.init("qos", 1)]
+          own + more + about(device) + (isApart ? [] : availability(of: device))
+          + [.init("qos", 1)]
         let topic = "\(prefix)/\(entity.platform)/\(device.id)/\(entity.name)/config"
         return .init(topic: topic, payload: .object(members))
       }
@@ -150,15 +158,17 @@ package struct DiscoveryAnnouncer: Sendable {
     return topic?.hasPrefix("\(statusTopic)/") == true ? topic : nil
   }
 
-  /// The topics of lamps in one of this program's announcements.
-  package func lightTopics(in announcement: JSONValue) -> [String] {
+  /// The topics of lamps and of failed commands in one of this program's announcements.
+  package func stateTopics(in announcement: JSONValue) -> [String] {
     var entities = [announcement]
     if case .object(let components) = announcement["cmps"] { entities += components.map(\.value) }
     return entities.compactMap { entity in
-      guard entity["schema"] == "json", let topic = entity["state_topic"]?.string,
-        topic.hasPrefix("\(base)/"), topic.hasSuffix("/light")
-      else { return nil }
-      return topic
+      guard let topic = entity["state_topic"]?.string, topic.hasPrefix("\(base)/") else {
+        return nil
+      }
+      let isLight = entity["schema"] == "json" && topic.hasSuffix("/light")
+      let isProblem = topic.hasPrefix("\(statusTopic)/") && topic.hasSuffix("/problem")
+      return isLight || isProblem ? topic : nil
     }
   }
 

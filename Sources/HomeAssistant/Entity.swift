@@ -52,6 +52,14 @@ struct Entity {
   }
 }
 
+extension Device {
+  /// Whether it has an entity for failed commands: its own commands can be confirmed.
+  var showsProblems: Bool {
+    group == nil
+      && properties.contains { $0.confirm != nil && !$0.states.isEmpty && !$0.isReadOnly }
+  }
+}
+
 extension Property {
   /// The display name, derived from the identifier if none is set.
   var title: String {
@@ -93,6 +101,29 @@ extension Entity {
         .init("state_topic", .string(source.topic)), .init("event_types", EntityPlan.words(words)),
         .init("value_template", .string(template)),
       ] + (word == "remote" ? [] : [.init("device_class", .string(word))])
+    )
+  }
+
+  /// Whether commands of a device fail: on while the newest one of a key has.
+  ///
+  /// It is there while the device is away, because that is when commands expire.
+  static func problem(named name: String, of device: Device, base: String) -> Entity {
+    let topic = JSONValue.string("\(base)/status/\(device.id)/problem")
+    return Entity(
+      platform: "binary_sensor",
+      name: name,
+      title: "Problem",
+      category: "diagnostic",
+      fields: [
+        .init("state_topic", topic), .init("value_template", "{{ value_json.state }}"),
+        .init("payload_on", "on"), .init("payload_off", "off"), .init("device_class", "problem"),
+        .init("json_attributes_topic", topic),
+        .init(
+          "json_attributes_template",
+          "{{ {'key': value_json.key, 'value': value_json.value, 'reason': value_json.reason} | tojson }}"
+        ),
+        .init("availability", .array([.object(["topic": .string("\(base)/status")])])),
+      ]
     )
   }
 

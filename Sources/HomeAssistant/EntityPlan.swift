@@ -45,6 +45,10 @@ struct EntityPlan {
       )
     }
     if entities.count == 1 { entities[0].title = nil }
+    if !entities.isEmpty, device.showsProblems {
+      let isTaken = entities.contains { $0.name == "problem" }
+      entities.append(.problem(named: isTaken ? "problem_" : "problem", of: device, base: base))
+    }
   }
 
   // MARK: - Finding properties

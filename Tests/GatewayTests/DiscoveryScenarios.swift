@@ -34,6 +34,45 @@ import Testing
     #expect(late.messages.first?.retained == true)
   }
 
+  @Test func `a command that fails shows as a problem of its device until a newer one does not`()
+    throws
+  {
+    let bench = try Bench.running(
+      devices: """
+        lamp:
+          properties:
+            power: {type: boolean, command: {topic: lamp/set}, state: {topic: lamp}, \
+        confirm: {within: 50ms}, policy: {delay: 0}}
+        plug: {properties: {power: {type: boolean, command: {topic: plug/set}}}}
+        """,
+      settings: "discovery: {}"
+    )
+    let witness = try bench.witness()
+    let problem = "settle/status/lamp/problem"
+    let none = #"{"state":"off","key":null,"value":null,"reason":null}"#
+    #expect(witness.waitFor(problem, none))
+    #expect(witness.waitFor { $0.contains { $0.topic == "homeassistant/device/lamp/config" } })
+    let config = try #require(
+      witness.messages.first { $0.topic == "homeassistant/device/lamp/config" }
+    )
+    #expect(config.text.contains(#""device_class":"problem""#))
+    #expect(config.text.contains(#""entity_category":"diagnostic""#))
+
+    witness.publish("settle/lamp/power/set", "true")
+    let failed =
+      #"{"state":"on","key":"lamp/power","value":true,"reason":"not confirmed within 50ms"}"#
+    #expect(witness.waitFor(problem, failed))
+    let late = try RecordingSubscriber(port: bench.broker.port, filters: [problem])
+    #expect(late.waitFor(count: 1))
+    #expect(late.messages.map(\.text) == [failed])
+    witness.publish("lamp/set", "ignored")
+    witness.publish("settle/lamp/power/set", "false")
+    #expect(witness.waitFor("lamp/set", "false"))
+    witness.publish("lamp", "false")
+    #expect(witness.waitFor { $0.last { $0.topic == problem }?.text == none })
+    #expect(witness.messages.allSatisfy { $0.topic != "settle/status/plug/problem" })
+  }
+
   @Test func `the announcement of a removed device is removed`() throws {
     let bench = try Bench.running(devices: DeviceText.lamp(), settings: "discovery: {}")
     let witness = try bench.witness()

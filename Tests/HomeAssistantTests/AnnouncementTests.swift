@@ -108,7 +108,10 @@ import Testing
         #expect(component.value["p"]?.string?.isEmpty == false, "\(component.name)")
         let identifier = try #require(component.value["unique_id"]?.string)
         #expect(identifier.allSatisfy(Self.isPlain) && identifiers.insert(identifier).inserted)
-        #expect(component.value["name"] != nil && component.value["availability"] == nil)
+        // Whether commands fail shows while the device is away too.
+        let isProblem = component.value["device_class"] == "problem"
+        #expect(component.value["name"] != nil)
+        #expect((component.value["availability"] != nil) == isProblem)
       }
     }
   }
@@ -156,13 +159,19 @@ import Testing
       ).first
     )
 
-    let messages = announcer(.component).messages(for: device)
+    var messages = announcer(.component).messages(for: device)
 
     #expect(
       messages.map(\.topic) == [
         "homeassistant/light/lamp/power/config", "homeassistant/select/lamp/style/config",
+        "homeassistant/binary_sensor/lamp/problem/config",
       ]
     )
+    let problem = messages.removeLast().payload
+    #expect(problem?["availability"] == .array([.object(["topic": "settle/status"])]))
+    #expect(problem?["state_topic"] == "settle/status/lamp/problem")
+    #expect(problem?["json_attributes_topic"] == "settle/status/lamp/problem")
+    #expect(problem?["unique_id"] == "settle_lamp_problem")
     for message in messages {
       #expect(message.payload?["p"] == nil)
       #expect(message.payload?["dev"]?["name"] == "Lamp")

@@ -266,6 +266,7 @@ import Testing
     #expect(
       lamp.mapValues { $0["entity_category"]?.string } == [
         "power": nil, "power_2": nil, "motor_speed": "config", "power_on_behavior": "config",
+        "problem": "diagnostic",
       ]
     )
     let player = try entities(

@@ -30,6 +30,10 @@ struct Announcements {
   /// Devices whose availability must be published, last one first.
   private var changed: [Int] = []
   private var isChanged: [Bool] = []
+  /// Devices of which it may have to be shown whether commands fail, and what is shown.
+  private var troubled: [Int] = []
+  private var isTroubled: Set<Int> = []
+  private var problems: [Int: JSONValue] = [:]
   /// Whether the broker has acknowledged the first announcements of this connection.
   private var isAcknowledged = false
   /// The last of the first announcements of this connection.
@@ -37,7 +41,7 @@ struct Announcements {
 
   init(_ announcer: DiscoveryAnnouncer) { self.announcer = announcer }
 
-  var isEmpty: Bool { hasNothingToAnnounce && changed.isEmpty }
+  var isEmpty: Bool { hasNothingToAnnounce && changed.isEmpty && troubled.isEmpty }
 
   private var hasNothingToAnnounce: Bool {
     messages.isEmpty && devices.isEmpty && strays.isEmpty
@@ -47,6 +51,7 @@ struct Announcements {
   mutating func connected() {
     isAcknowledged = false
     lastToken = nil
+    problems = [:]
   }
 
   /// Announces these devices, again if they were announced before.
@@ -59,6 +64,8 @@ struct Announcements {
     }
     for number in numbers.reversed() {
       availabilityChanged(of: number)
+      problems[number] = nil
+      problemChanged(of: number)
       if isListed[number] { continue }
       isListed[number] = true
       devices.append(number)
@@ -72,7 +79,13 @@ struct Announcements {
     changed.append(number)
   }
 
-  /// The message of ``next(_:isOnline:)`` was sent as `token`.
+  /// Commands of a device have failed, or no longer.
+  mutating func problemChanged(of number: Int) {
+    guard number < isChanged.count, isTroubled.insert(number).inserted else { return }
+    troubled.append(number)
+  }
+
+  /// The message of ``next(_:isOnline:problem:)`` was sent as `token`.
   mutating func sent(as token: UInt64) { if !isAcknowledged { lastToken = token } }
 
   /// The broker has acknowledged one of the gateway's own messages.
@@ -93,13 +106,18 @@ struct Announcements {
     }
     strays.append(topic)
     if let more = announcer.availabilityTopic(in: announcement) { strays.append(more) }
-    strays += announcer.lightTopics(in: announcement)
+    strays += announcer.stateTopics(in: announcement)
   }
 
   /// The next message; return it with ``putBack(_:)`` when there is no room for it.
   ///
-  /// `isOnline` says whether the device of a number is online.
-  mutating func next(_ registry: Registry, isOnline: (Int) -> Bool) -> Message? {
+  /// `isOnline` says whether the device of a number is online, `problem` what is wrong with its
+  /// commands.
+  mutating func next(
+    _ registry: Registry,
+    isOnline: (Int) -> Bool,
+    problem: (Int) -> JSONValue
+  ) -> Message? {
     while messages.isEmpty, let number = devices.popLast() {
       isListed[number] = false
       let device = registry.devices[number]
@@ -110,6 +128,7 @@ struct Announcements {
         ? []
         : wanted.map(\.topic) + (status.map { [$0.topic] } ?? [])
           + announcer.lightTopics(of: device)
+          + (announcer.problemTopic(of: device).map { [$0] } ?? [])
       let gone = topics[number].filter { !names.contains($0) }
       for name in gone { known[name] = nil }
       for name in names { known[name] = number }
@@ -129,6 +148,16 @@ struct Announcements {
         isOnline: isOnline(number)
       )
       if let status { return status }
+    }
+    while isAcknowledged, let number = troubled.popLast() {
+      isTroubled.remove(number)
+      guard !topics[number].isEmpty,
+        let topic = announcer.problemTopic(of: registry.devices[number])
+      else { continue }
+      let payload = problem(number)
+      if problems[number] == payload { continue }
+      problems[number] = payload
+      return Message(topic: topic, payload: payload)
     }
     return nil
   }

@@ -42,6 +42,32 @@ final class DiscoverySurface {
   /// A device came online or went offline.
   func availabilityChanged(of device: Int) { announcements.availabilityChanged(of: device) }
 
+  /// The commands of a device have got on.
+  func commandsChanged(of device: Int) { announcements.problemChanged(of: device) }
+
+  /// What is wrong with the commands of a device: the last one that failed or expired and that no
+  /// newer one of its key follows.
+  private func problem(ofDevice device: Int) -> JSONValue {
+    var newest: (at: Moment, key: KeyIndex)?
+    for place in context.registry.indices(ofDevice: device) {
+      let status = context.core.status(KeyIndex(place))
+      guard status.phase == .failed || status.phase == .expired, let at = status.since,
+        newest.map({ $0.at <= at }) ?? true
+      else { continue }
+      newest = (at, KeyIndex(place))
+    }
+    guard let newest else {
+      return .object(["state": "off", "key": .null, "value": .null, "reason": .null])
+    }
+    let command = context.history.entries(of: newest.key).last {
+      $0.phase == .failed || $0.phase == .expired
+    }
+    return .object([
+      "state": "on", "key": .string(context.registry[newest.key].key),
+      "value": command?.value ?? .null, "reason": command?.reason.map { .string($0) } ?? .null,
+    ])
+  }
+
   /// The broker has acknowledged one of the gateway's own messages.
   func acknowledged(_ token: UInt64) { announcements.acknowledged(token) }
 
@@ -50,6 +76,8 @@ final class DiscoverySurface {
     while !announcements.isEmpty, link.client.canPublish {
       let next = announcements.next(context.registry) {
         context.core.isOnline(device: $0)
+      } problem: {
+        problem(ofDevice: $0)
       }
       guard let message = next else { return }
       let isAccepted = link.send(
