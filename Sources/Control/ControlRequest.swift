@@ -52,6 +52,8 @@ package struct ControlRequest: Hashable, Sendable {
   /// The caller's `id` exactly as received, a text or a number, for replies on the same connection.
   package var replyID: JSONValue?
   package var source: String?
+  /// The person who asked, as events name them.
+  package var by: String?
   package var now = false
   /// Whether a change is not made, but answered with the message that it would be sent in.
   package var isDryRun = false
@@ -181,6 +183,7 @@ extension ControlRequest {
     }
     add("id", replyID)
     add("source", source.map(JSONValue.string))
+    add("by", by.map(JSONValue.string))
     add("now", now ? true : nil)
     add("dry_run", isDryRun ? true : nil)
     add("ttl", ttl.map { .string(DurationText.text($0)) })

@@ -25,6 +25,8 @@ package struct EventObject: ListedObject, Hashable, Sendable {
   package var group: String?
   /// The member of the cluster that drives the device; `nil` without a cluster.
   package var gateway: String?
+  /// The person who asked, where a proxy or the requester says so.
+  package var by: String?
   /// In the answer to a change of several properties: how many answers it has, one for each.
   package var of: Int?
 
@@ -40,7 +42,8 @@ package struct EventObject: ListedObject, Hashable, Sendable {
     at: String,
     attempt: Int = 1,
     reason: String? = nil,
-    group: String? = nil
+    group: String? = nil,
+    by: String? = nil
   ) {
     self.id = id
     self.key = key
@@ -52,6 +55,7 @@ package struct EventObject: ListedObject, Hashable, Sendable {
     self.attempt = attempt
     self.reason = reason
     self.group = group
+    self.by = by
   }
 }
 
@@ -68,6 +72,7 @@ extension EventObject {
     members.text("reason", &reason)
     members.text("group", &group, isShort: true)
     members.text("gateway", &gateway, isShort: true)
+    members.text("by", &by, isShort: true)
     members.member("of", &of, read: { .some($0.count) }) { _ in nil }
   }
 
@@ -94,6 +99,7 @@ extension EventObject {
       reason: reason,
       group: group,
       gateway: gateway,
+      by: by,
       to: &output
     )
   }
@@ -114,6 +120,7 @@ package enum EventText {
     reason: String?,
     group: String? = nil,
     gateway: String? = nil,
+    by: String? = nil,
     to output: inout [UInt8]
   ) {
     output.append(literal: #"{"id":"#)
@@ -129,7 +136,7 @@ package enum EventText {
     append(source, to: &output)
     output.append(literal: #","at":"#)
     at(&output)
-    if attempt == 1, reason == nil, group == nil, gateway == nil {
+    if attempt == 1, reason == nil, group == nil, gateway == nil, by == nil {
       return output.append(literal: #","attempt":1,"reason":null}"#)
     }
     output.append(literal: #","attempt":"#)
@@ -143,6 +150,10 @@ package enum EventText {
     if let gateway {
       output.append(literal: #","gateway":"#)
       JSONWriter.appendString(gateway, to: &output)
+    }
+    if let by {
+      output.append(literal: #","by":"#)
+      JSONWriter.appendString(by, to: &output)
     }
     output.append(UInt8(ascii: "}"))
   }

@@ -10,7 +10,7 @@ struct RequestReader {
   private static let known = [
     "set", "value", "step", "toggle", "scene", "cancel", "flush", "get", "pending", "watch",
     "describe", "record", "reload", "status", "log", "devices", "key",
-    "id", "source", "now", "ttl", "wait", "at", "dry_run", "complete",
+    "id", "source", "by", "now", "ttl", "wait", "at", "dry_run", "complete",
   ]
 
   private let members: [JSONValue.Member]
@@ -97,7 +97,7 @@ struct RequestReader {
     switch name {
     case "key": .key
     case "set": .operation
-    case "id", "source", "now", "ttl", "wait", "at", "dry_run", "complete": .option
+    case "id", "source", "by", "now", "ttl", "wait", "at", "dry_run", "complete": .option
     case "value", "step", "toggle", "scene", "cancel", "flush", "get", "pending", "watch",
       "describe",
       "record", "reload", "status", "log", "devices":
@@ -150,6 +150,7 @@ struct RequestReader {
     if case .null = member.value, !["now", "dry_run"].contains(member.name) { return }
     switch member.name {
     case "source": request.source = try text(member, atMost: 64)
+    case "by": request.by = try text(member, atMost: 256)
     case "now": request.now = try boolean(member)
     case "dry_run": request.isDryRun = try boolean(member)
     case "ttl": request.ttl = try duration(member)

@@ -10,6 +10,27 @@ import Testing
 
 /// The files of the panel, and the states of keys.
 @Suite(.blocking) struct HTTPPanelScenarios {
+  @Test func `what the panel keeps outlives the gateway if there is a journal`() throws {
+    let order = #"{"order":["b","a"],"hidden":[]}"#
+    for settings in ["journal: {path: journal.db}", ""] {
+      let (bench, curl) = try Bench.serving(devices: DeviceText.lamp(), settings: settings)
+      let first = try curl("/v1/panel")
+      #expect(first.text == "{}")
+      #expect(try curl.send("PUT", "/v1/panel", "{").status == 400)
+      let long = #"{"x":"\#(String(repeating: "x", count: 65_530))"}"#
+      #expect(try curl.send("PUT", "/v1/panel", long).status == 413)
+      #expect(try curl("/v1/panel").text == "{}")
+      #expect(try curl.send("PUT", "/v1/panel", order).status == 200)
+      let kept = try curl("/v1/panel")
+      #expect(kept.text == order)
+      #expect(kept.headers["settle-kept"] == (settings.isEmpty ? "memory" : "file"))
+
+      try bench.startGateway()
+      let again = Curl(port: try bench.running().httpPort())
+      #expect(try again("/v1/panel").text == (settings.isEmpty ? "{}" : order))
+    }
+  }
+
   private let quick = "{delay: 20ms, max_wait: none}"
 
   /// A client that streams states over the unix socket, past the head.

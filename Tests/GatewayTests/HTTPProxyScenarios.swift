@@ -66,6 +66,32 @@ import Testing
     #expect(try curl("/panel/panel.js", "-H", "Origin: https://house.example").status == 200)
   }
 
+  @Test func `events name the person whom a trusted proxy names, and no other`() throws {
+    for (trusted, person) in [("127.0.0.0/8", "Anna Löwe"), ("10.0.0.1", nil)] {
+      let (bench, curl) = try Bench.serving(
+        devices: DeviceText.lamp(),
+        http: ", trusted: \(trusted)"
+      )
+      defer { withExtendedLifetime(bench) {} }
+      let names = ["-H", "X-Remote-User-Name: anna", "-H", "X-Remote-User-Display-Name: Anna Löwe"]
+
+      let value = ["-X", "PUT", "--json", #"{"value":50,"wait":"sent"}"#]
+      let event = try curl.start("/v1/devices/desk-lamp/brightness", value + names).answer().json
+      #expect(event["by"]?.string == person)
+      #expect(event["source"] == "http")
+      // What the request itself says counts for nothing: anyone can write it.
+      let lines = ["-H", "Content-Type: application/x-ndjson", "--data-binary"]
+      let line = #"{"key":"desk-lamp/brightness","set":51,"source":"panel","by":"Bert"}"#
+      let batch = try curl.start("/v1/changes", lines + [line] + names).answer()
+      #expect(batch.json["source"] == "panel")
+      #expect(batch.json["by"]?.string == person)
+      let reply = try bench.client().ask(#"{"log":"desk-lamp/brightness"}"#)
+      let log = JSONWriter.text(reply)
+      #expect(log.contains("Anna") == (person != nil))
+      #expect(!log.contains("Bert"))
+    }
+  }
+
   @Test func `a page that is refused says what to write where`() throws {
     let (bench, curl) = try Bench.serving(devices: DeviceText.lamp())
     defer { withExtendedLifetime(bench) {} }

@@ -18,6 +18,7 @@ import Testing
     ("POST", "/v1/changes", .changes),
     ("GET", "/v1/pending", .pending),
     ("GET", "/v1/history?key=desk-lamp/power", .history),
+    ("PUT", "/v1/panel", .panelDocument),
     ("GET", "/v1/status", .status),
     ("POST", "/v1/flush", .flush),
     ("POST", "/v1/cancel", .cancel),

@@ -207,6 +207,12 @@ class Stage:
         with urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers), timeout=10) as answer:
             return json.loads(answer.read())
 
+    def put(self, path, document):
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
+        body = json.dumps(document).encode()
+        with urllib.request.urlopen(urllib.request.Request(self.url + path, body, headers, method="PUT"), timeout=10) as answer:
+            answer.read()
+
     def send(self, *changes):
         body = "".join(json.dumps(change) + "\n" for change in changes).encode()
         headers = {"Content-Type": "application/x-ndjson"}

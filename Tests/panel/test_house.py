@@ -93,6 +93,7 @@ class House(Case):
     def setUp(self):
         self.open(self.browser)
         self.addCleanup(self.browser.run, "localStorage.clear()")
+        self.addCleanup(self.stage.put, "v1/panel", {})
 
     def is_expected(self, complaint):
         # One of these tests restarts the gateway.
@@ -214,6 +215,17 @@ class House(Case):
         self.browser.fold()
         self.open(self.browser)
         self.assertEqual(self.browser.run(SHOWN)[:4], ["fan", "desk-lamp", "blind", "ceiling"])
+        # Another screen shows the same, and follows.
+        other = Browsers.browser()
+        self.addCleanup(other.close)
+        self.open(other)
+        other.wait(f"return JSON.stringify((() => {{ {SHOWN} }})().slice(0, 4)) === '[\"fan\",\"desk-lamp\",\"blind\",\"ceiling\"]'")
+        self.browser.click("[data-device=fan] .tile-name")
+        self.browser.click("#sheet [aria-label=Favourite]")
+        self.browser.fold()
+        other.wait(f"return (() => {{ {SHOWN} }})()[0] === 'desk-lamp'")
+        self.assertEqual(self.stage.get("v1/panel")["favourites"], [])
+        self.assertEqual(self.stage.get("v1/panel")["order"][:3], ["desk-lamp", "blind", "ceiling"])
 
     def test_a_scene_is_a_button_and_a_group_is_a_tile(self):
         self.browser.click(".scene")

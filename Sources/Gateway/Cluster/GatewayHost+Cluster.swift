@@ -117,6 +117,7 @@ extension GatewayHost {
     var request = ControlRequest(change.change.operation, key: "")
     request.replyID = change.options.origin?.id
     request.source = change.options.origin?.source ?? "mqtt"
+    request.by = change.options.origin?.by
     request.now = change.options.skipsQuiet
     request.ttl = change.options.ttl
     request.wait = .sent

@@ -64,7 +64,8 @@ struct EventEncoder {
         at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)),
         attempt: event.attempt,
         reason: event.reason,
-        group: event.origin?.group?.name
+        group: event.origin?.group?.name,
+        by: event.origin?.by
       )
     )
   }
@@ -83,7 +84,8 @@ struct EventEncoder {
         at: WallClock.text(milliseconds: wallMilliseconds(at: entry.at)),
         attempt: entry.attempt,
         reason: entry.reason,
-        group: entry.origin?.group?.name
+        group: entry.origin?.group?.name,
+        by: entry.origin?.by
       )
     )
   }
@@ -115,6 +117,7 @@ struct EventEncoder {
       reason: event.reason,
       group: event.origin?.group?.name,
       gateway: gateway,
+      by: event.origin?.by,
       to: &output
     )
   }
@@ -135,7 +138,8 @@ struct EventEncoder {
         value: value,
         source: request.source ?? "socket",
         at: WallClock.text(milliseconds: wallMilliseconds(at: now)),
-        reason: reason
+        reason: reason,
+        by: request.by
       )
     )
   }

@@ -28,6 +28,8 @@ final class ChangeBatch: ResponseStream {
   /// Whether it counts among the requests that wait.
   private var isWaiting = false
   private let lineLimit: Int
+  /// Who sends it, if a trusted proxy says so.
+  private let person: String?
   private let exchange: HTTPExchange
   private unowned let surface: HTTPSurface
 
@@ -35,6 +37,7 @@ final class ChangeBatch: ResponseStream {
     self.exchange = exchange
     self.surface = surface
     self.lineLimit = lineLimit
+    person = surface.admission.client(of: exchange)?.person
     framer = LineFramer(limit: lineLimit)
   }
 
@@ -140,6 +143,7 @@ final class ChangeBatch: ResponseStream {
         )
       }
       request.source = request.source ?? HTTPSurface.source
+      request.by = person
       if request.wait != nil { try reserveRoom(id: request.replyID) }
       let change = surface.makeChange(wait: request.wait) { [weak self] reply, change, isLast in
         self?.receive(reply, change, isLast: isLast)

@@ -120,8 +120,12 @@ struct UnsentStates {
   var includesBroker = false
   /// Whether a reload changed the devices.
   var includesDevices = false
+  /// Whether the panel's document was replaced.
+  var includesPanel = false
 
-  var isEmpty: Bool { keys.isEmpty && !includesBroker && !includesDevices }
+  var isEmpty: Bool {
+    keys.isEmpty && !includesBroker && !includesDevices && !includesPanel
+  }
 
   mutating func insert(_ key: KeyIndex) {
     guard known.insert(key).inserted else { return }

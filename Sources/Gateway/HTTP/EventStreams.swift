@@ -218,11 +218,22 @@ extension EventStreams {
     hasUnsentEvents = true
   }
 
+  /// The panel's document was replaced.
+  func panelDocumentChanged() {
+    guard stateStreamCount > 0 else { return }
+    for stream in streams.values { stream.unsentStates?.includesPanel = true }
+    hasUnsentEvents = true
+  }
+
   /// Appends what a stream has not sent, at most `room` bytes beyond its first piece.
   func append(_ states: inout UnsentStates, room: Int, to output: inout [UInt8]) {
     if states.includesDevices {
       states.includesDevices = false
       output += EventStreamText.named("devices", JSONWriter.bytes(.object([])))
+    }
+    if states.includesPanel {
+      states.includesPanel = false
+      output += EventStreamText.named("panel", JSONWriter.bytes(.object([])))
     }
     if states.includesBroker {
       states.includesBroker = false

@@ -42,6 +42,7 @@ extension HTTPSurface {
     case .pending, .flush, .cancel: try servePattern(endpoint, exchange)
     case .history: try serveHistory(exchange)
     case .events: try serveEvents(exchange)
+    case .panelDocument: try servePanelDocument(exchange)
     case .panel(let name): try servePanel(name, exchange)
     case .devices, .device, .status, .metrics, .health, .readiness, .openAPI:
       try ChangeBody.checkQuery(request, allowed: [])
@@ -78,7 +79,7 @@ extension HTTPSurface {
     case .openAPI:
       answer(exchange, HTTPResponse(type: "application/json", description(for: exchange)))
     case .changes, .property, .step, .toggle, .scene, .pending, .history, .flush, .cancel, .events,
-      .panel:
+      .panelDocument, .panel:
       preconditionFailure("Only documents are served here.")
     }
   }
@@ -203,6 +204,8 @@ extension HTTPSurface {
       change.forget()
       self?.remove(change)
     }
+    var request = request
+    request.by = admission.client(of: exchange)?.person
     perform(request, for: change, line: 1)
   }
 

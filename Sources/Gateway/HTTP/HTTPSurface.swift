@@ -31,6 +31,7 @@ final class HTTPSurface: HTTPService {
   let time = GatewayTime()
   /// The answers to requests with an `Idempotency-Key`.
   private var answers = IdempotentAnswers<HTTPResponse>(capacity: 4 << 20)
+  var panelDocument: PanelDocument
   /// The panel's files as they are sent, by their tags.
   var compressedFiles: [String: [UInt8]] = [:]
   /// Requests that wait for replies.
@@ -53,6 +54,10 @@ final class HTTPSurface: HTTPService {
     documents = DeviceDocuments(context)
     streams = try EventStreams(context, documents: documents, time: time)
     admission = RequestAdmission(configuration, log: context.log)
+    panelDocument = PanelDocument(
+      besideJournal: context.configuration.journal?.path,
+      log: context.log
+    )
     var limits = HTTPServer.Limits()
     limits.clients = context.configuration.limits.httpClients
     limits.body = context.configuration.limits.line

@@ -365,7 +365,11 @@ extension RequestHandler {
     reason: ValidationError,
     at now: Moment
   ) {
-    let origin = ChangeOrigin(id: request.replyID, source: request.source ?? "socket")
+    let origin = ChangeOrigin(
+      id: request.replyID,
+      source: request.source ?? "socket",
+      by: request.by
+    )
     let isNamed = set.reject(because: reason.description, origin: origin, in: context, at: now)
     let event = answer(to: request, of: requester, reason: reason, at: now)
     if !isNamed { events.deliver(event, ofDevice: set.device) }

@@ -53,12 +53,12 @@ extension Requester {
   /// The origin of a change, as its events carry it; `parts` is the number of properties of a
   /// change that sets several.
   func origin(of request: ControlRequest, parts: Int = 0) -> ChangeOrigin {
-    guard request.replyID != nil || request.source != nil || request.wait != nil || parts > 0 else {
-      return plainOrigin
-    }
+    let isPlain = request.replyID == nil && request.source == nil && request.by == nil
+    guard !isPlain || request.wait != nil || parts > 0 else { return plainOrigin }
     return ChangeOrigin(
       id: request.replyID,
       source: request.source ?? "socket",
+      by: request.by,
       replyTo: number,
       wantsPhases: request.wait != nil,
       parts: parts

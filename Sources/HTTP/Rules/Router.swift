@@ -24,6 +24,8 @@ package enum Endpoint: Hashable, Sendable {
   case health
   case readiness
   case openAPI
+  /// What the panel keeps for all screens.
+  case panelDocument
   /// The page, or one of its files.
   case panel(String?)
 }
@@ -33,7 +35,7 @@ package enum Router {
   /// All paths, for suggestions.
   static let paths = [
     "/v1/devices", "/v1/changes", "/v1/pending", "/v1/history", "/v1/status", "/v1/flush",
-    "/v1/cancel", "/v1/events",
+    "/v1/cancel", "/v1/events", "/v1/panel",
     "/v1/openapi.json", "/metrics", "/healthz", "/readyz",
   ]
 
@@ -89,6 +91,7 @@ package enum Router {
       case "flush": return .flush
       case "cancel": return .cancel
       case "events": return .events
+      case "panel": return .panelDocument
       case "openapi.json": return .openAPI
       default: return nil
       }
@@ -112,7 +115,7 @@ extension Endpoint {
     case .devices, .pending, .history, .status, .events, .metrics, .health, .readiness, .openAPI,
       .panel:
       ["GET", "HEAD", "OPTIONS"]
-    case .device, .property: ["GET", "HEAD", "PUT", "OPTIONS"]
+    case .device, .property, .panelDocument: ["GET", "HEAD", "PUT", "OPTIONS"]
     case .step, .toggle, .scene, .changes, .flush, .cancel: ["POST", "OPTIONS"]
     }
   }
@@ -128,7 +131,7 @@ extension Endpoint {
     switch self {
     case .health, .readiness, .panel: true
     case .devices, .device, .property, .step, .toggle, .scene, .changes, .pending, .history,
-      .status, .flush, .cancel, .events, .metrics, .openAPI:
+      .status, .flush, .cancel, .events, .metrics, .openAPI, .panelDocument:
       false
     }
   }
@@ -138,7 +141,7 @@ extension Endpoint {
     switch (self, method) {
     case (.changes, "POST"): ["application/x-ndjson", "application/json"]
     case (.device, "PUT"), (.property, "PUT"), (.step, "POST"), (.toggle, "POST"), (.flush, "POST"),
-      (.scene, "POST"), (.cancel, "POST"):
+      (.scene, "POST"), (.cancel, "POST"), (.panelDocument, "PUT"):
       ["application/json"]
     default: []
     }

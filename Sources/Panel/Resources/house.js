@@ -453,7 +453,7 @@ export function lightOf(plan) {
   return "#ffcf7a";
 }
 
-// The areas of the house, and the order of devices that this browser has chosen.
+// The areas of the house, and the order of devices that was chosen.
 
 export class Order {
   constructor(choices) { this.choices = choices; }

@@ -108,6 +108,7 @@ export class Link {
       this.retries = 0;
       this.setState("live");
       this.readClock();
+      this.listener.shared();
       for (const event of early) this.receive(...event);
       early = null;
       for (;;) {
@@ -154,6 +155,7 @@ export class Link {
       return this.listener.event(event);
     }
     if (name === "state") return this.listener.row(JSON.parse(data));
+    if (name === "panel") this.listener.shared();
     if (name === "gap" || name === "devices" || name === "broker") this.refresh();
   }
 

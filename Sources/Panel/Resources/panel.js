@@ -9,7 +9,7 @@ import { FADE, House, labelOf, Order, OVERDUE } from "./house.js";
 import { Link } from "./link.js";
 import { failureText, Rings } from "./mark.js";
 import { Page } from "./page.js";
-import { Choices, Settings, showTheme, startKiosk } from "./settings.js";
+import { Choices, Settings, Shared, showTheme, startKiosk } from "./settings.js";
 import { PendingBar, Sheet } from "./sheet.js";
 import { spoken } from "./values.js";
 import { choose, t, translate } from "./words.js";
@@ -24,7 +24,8 @@ class Panel {
     this.house = new House();
     this.pace = new Pace(byId("house"));
     this.rings = new Rings(this.pace);
-    this.places = new Order(choices);
+    this.shared = new Shared(choices, () => this.isLoaded && this.page.build());
+    this.places = new Order(this.shared);
     this.dirty = new Set();
     this.isPlanned = false;
     this.progress = new Map();
@@ -36,6 +37,7 @@ class Panel {
       snapshot: (answer, askedAt) => this.load(answer, askedAt),
       event: (event) => this.receive(event),
       row: (row, askedAt) => this.row(row, askedAt),
+      shared: () => this.shared.exchange(this.link),
       added: (name, id) => this.mark(name, (target) => target.sent(id)),
       unsent: (name, isUnsent) => this.mark(name, (target) => { target.unsent = isUnsent; }),
       answer: (entry, refusal) => this.mark(entry.key, (target) => {

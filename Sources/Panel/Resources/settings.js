@@ -35,6 +35,7 @@ export class Settings {
       }),
       h("p", { class: "setting" }, h("a", { class: "button", href: "?kiosk" }, t("kiosk")), h("span", { class: "quiet" }, t("kioskHint"))),
     ];
+    if (!app.shared.isKept) parts.push(h("p", { class: "setting quiet" }, t("sharedInMemory")));
     if (app.link.token !== null) parts.push(this.share(app.link.token));
     dialog.showModal();
     dialog.replaceChildren(h("div", { class: "sheet-inner" }, ...parts, lanesSection(app.link, dialog)));
@@ -274,7 +275,69 @@ export function drop(store, name) {
   try { store.removeItem(name); } catch { /* There is no storage. */ }
 }
 
-/** The choices of this browser: theme, language, favourites, the order of devices. */
+/**
+ * What the gateway keeps for all screens: favourites and the order of devices. Until it was read, and where the gateway
+ * cannot be reached, what this browser had last.
+ */
+export class Shared {
+  constructor(choices, changed) {
+    this.choices = choices;
+    this.changed = changed;
+    /** What was chosen here and is not at the gateway yet. */
+    this.unsaved = {};
+    this.isBusy = false;
+    /** Whether the gateway keeps it in a file. */
+    this.isKept = true;
+  }
+
+  get(name, otherwise) { return this.choices.get(name, otherwise); }
+
+  set(name, value) {
+    this.choices.set(name, value);
+    this.unsaved[name] = value;
+    this.exchange();
+  }
+
+  /** Reads what the gateway has, and writes what it has not; `link` is open. */
+  async exchange(link = this.link) {
+    this.link = link;
+    this.isWanted = true;
+    if (this.isBusy || !link) return;
+    this.isBusy = true;
+    try {
+      while (this.isWanted) {
+        this.isWanted = false;
+        await this.exchangeOnce();
+      }
+    } catch {
+      // The next connection tries again.
+    } finally {
+      this.isBusy = false;
+    }
+  }
+
+  async exchangeOnce() {
+    const signal = AbortSignal.timeout(5000);
+    const answer = await this.link.fetch("v1/panel", { signal });
+    this.isKept = answer.headers.get("Settle-Kept") !== "memory";
+    const known = await answer.json();
+    const isFirst = Object.keys(known).length === 0;
+    // The first screen brings what it had before the gateway kept it.
+    const own = isFirst ? { favourites: this.get("favourites"), order: this.get("order") } : {};
+    const sent = this.unsaved;
+    const wanted = JSON.parse(JSON.stringify({ ...known, ...own, ...sent }));
+    if (JSON.stringify(wanted) !== JSON.stringify(known)) {
+      const headers = { "Content-Type": "application/json" };
+      await this.link.fetch("v1/panel", { method: "PUT", body: JSON.stringify(wanted), headers, signal });
+    }
+    for (const name in sent) if (this.unsaved[name] === sent[name]) delete this.unsaved[name];
+    const before = JSON.stringify([this.get("favourites"), this.get("order")]);
+    for (const name of ["favourites", "order"]) if (!(name in this.unsaved) && Array.isArray(wanted[name])) this.choices.set(name, wanted[name]);
+    if (JSON.stringify([this.get("favourites"), this.get("order")]) !== before) this.changed();
+  }
+}
+
+/** The choices of this browser: theme and language; and what it knows of those of all screens. */
 export class Choices {
   constructor() {
     this.name = "settle.choices";

@@ -1,0 +1,78 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import HTTP
+import JSON
+import Operations
+
+/// What the panel keeps for all screens: a JSON document that means nothing to the gateway.
+///
+/// It is kept in a file beside the journal; without a journal, or where the file cannot be written,
+/// in memory, and each answer says so.
+struct PanelDocument {
+  /// The longest document, in bytes.
+  static let limit = 64 << 10
+
+  private(set) var bytes = Array("{}".utf8)
+  /// Whether the file has it.
+  private(set) var isStored: Bool
+  private let path: String?
+
+  /// `journal` is the path of the journal's file.
+  init(besideJournal journal: String?, log: Logger) {
+    path = journal.map { $0.split(separator: "/", omittingEmptySubsequences: false).dropLast() }
+      .map { ($0 + ["panel.json"]).joined(separator: "/") }
+    isStored = path != nil
+    guard let path, let text = TextFile.read(path) else { return }
+    let known = Array(text.utf8)
+    guard known.count <= Self.limit, (try? JSONParser.parse(known.span)) != nil else {
+      isStored = false
+      log.warning("The panel's document is damaged and not used", ["path": path])
+      return
+    }
+    bytes = known
+  }
+
+  /// Keeps another document.
+  ///
+  /// - Throws: If it is too long, or no JSON.
+  mutating func replace(with new: [UInt8], log: Logger) throws(Problem) {
+    guard new.count <= Self.limit else {
+      throw Problem(
+        413,
+        "too_large",
+        "the document has at most \(Self.limit) bytes; found \(new.count)"
+      )
+    }
+    do throws(JSONParseError) {
+      _ = try JSONParser.parse(new.span)
+    } catch {
+      throw Problem(400, "syntax", "not JSON: \(error.message) (column \(error.column))")
+    }
+    bytes = new
+    guard let path else { return }
+    let draft = path + ".new"
+    do {
+      try TextFile.write(String(decoding: new, as: UTF8.self), to: draft)
+      isStored = unsafe rename(draft, path) == 0
+    } catch {
+      isStored = false
+    }
+    if !isStored { log.warning("The panel's document cannot be written", ["path": path]) }
+  }
+}
+
+extension HTTPSurface {
+  /// Reads or replaces what the panel keeps.
+  func servePanelDocument(_ exchange: HTTPExchange) throws(Problem) {
+    try ChangeBody.checkQuery(exchange.request, allowed: [])
+    if exchange.request.method == "PUT" {
+      try panelDocument.replace(with: exchange.request.body, log: context.log)
+      streams.panelDocumentChanged()
+    }
+    let kept = HTTPHeader("Settle-Kept", panelDocument.isStored ? "file" : "memory")
+    let headers = [kept, HTTPHeader("Content-Type", "application/json")]
+    answer(exchange, HTTPResponse(status: 200, headers: headers, body: .bytes(panelDocument.bytes)))
+  }
+}
