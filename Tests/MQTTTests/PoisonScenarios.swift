@@ -21,6 +21,8 @@ import Testing
     )
     var configuration = MQTTConfiguration.local(port: broker.port)
     configuration.quarantine = quarantine
+    // An answer that is late on a busy machine is no loss.
+    configuration.acknowledgementDeadline = .seconds(600)
     let harness = try Harness(configuration)
     #expect(harness.connect())
     return (broker, harness)
@@ -49,11 +51,13 @@ import Testing
     #expect(harness.isConnected)
   }
 
-  /// Lets the quarantine of the only topic end, and the client connect.
+  /// Lets the quarantine of the only topic end, which may have ended on a busy machine, and the
+  /// client connect.
   private func awaitEnd(in harness: Harness) throws {
-    let held = harness.client.quarantinedTopics(at: EventLoop.now())
-    let until = try #require(held.first?.until)
-    harness.run(for: EventLoop.now().duration(to: until))
+    #expect(harness.log.count(of: "Topic quarantined") > 0)
+    if let until = harness.client.quarantinedTopics(at: EventLoop.now()).first?.until {
+      harness.run(for: EventLoop.now().duration(to: until))
+    }
     #expect(harness.run { harness.isConnected })
     #expect(harness.client.quarantinedTopics(at: EventLoop.now()).isEmpty)
   }
@@ -80,6 +84,7 @@ import Testing
     )
     var configuration = MQTTConfiguration.local(port: broker.port)
     configuration.quarantine = .milliseconds(500)...(.seconds(600))
+    configuration.acknowledgementDeadline = .seconds(600)
     let harness = try Harness(configuration)
     #expect(harness.connect())
     harness.set("a", "1")
