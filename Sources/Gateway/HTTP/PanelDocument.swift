@@ -41,7 +41,7 @@ struct PanelDocument {
     guard new.count <= Self.limit else {
       throw Problem(
         413,
-        "too_large",
+        "body_too_long",
         "the document has at most \(Self.limit) bytes; found \(new.count)"
       )
     }
