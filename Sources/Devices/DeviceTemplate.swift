@@ -31,6 +31,11 @@ package struct DeviceTemplate: Hashable, Sendable {
     Filler(fillings: fillings).fill(pattern.id)
   }
 
+  /// Whether `topic` sets a device of this template.
+  package func isSet(by topic: String) -> Bool {
+    pattern.properties.contains { TemplateMark.matches(topic, $0.command.topic) }
+  }
+
   /// The device that `fillings` make, by the number of the mark.
   package func device(_ fillings: [Int: Filling]) -> Device {
     let filler = Filler(fillings: fillings)

@@ -67,6 +67,22 @@ package enum TemplateMark {
     return found
   }
 
+  /// Whether `topic` is `pattern` with some text in place of its marks, none of it across levels.
+  static func matches(_ topic: String, _ pattern: String) -> Bool {
+    let slash = UInt8(ascii: "/")
+    let levels = topic.utf8.split(separator: slash, omittingEmptySubsequences: false)
+    let wanted = pattern.utf8.split(separator: slash, omittingEmptySubsequences: false)
+    guard levels.count == wanted.count else { return false }
+    return zip(levels, wanted).allSatisfy { level, wanted in
+      let parts = pieces(of: String(wanted) ?? "")
+      guard parts.count > 1, let first = parts.first, let last = parts.last else {
+        return level.elementsEqual(wanted)
+      }
+      return level.count > first.count + last.count && level.starts(with: first)
+        && level.suffix(last.count).elementsEqual(last)
+    }
+  }
+
   /// The bytes before, between and after the marks of `text`.
   static func pieces(of text: String) -> [[UInt8]] {
     var pieces: [[UInt8]] = [[]]

@@ -4,7 +4,7 @@
 package import Configuration
 package import Devices
 import JSON
-package import Routing
+internal import Routing
 
 /// The result of an import: the new content of device files, and diagnostics.
 ///
@@ -32,11 +32,12 @@ package struct ImportPlan: Sendable {
 
     package var isChanged: Bool { old != new }
 
-    /// Writes the file if it changes, and then the record.
+    /// Writes the file and then the record, each if it changes.
     ///
     /// - Throws: ``FileError`` when a file cannot be written, or was edited since it was read.
     package func write() throws(FileError) {
       if isChanged { try AtomicFile.write(new, to: path, replacing: old) }
+      guard record != oldRecord else { return }
       try AtomicFile.write(record, to: recordPath, replacing: oldRecord)
     }
 
@@ -73,11 +74,22 @@ package struct ImportPlan: Sendable {
     package var lanes: Set<String> = []
     /// Where editors find the schema of device files, as new files name it; `nil` for nowhere.
     package var schema: String?
+    /// Whether the gateway imports by itself: nobody has read what commands would control a bridge.
+    package var isUnattended = false
 
     package init() {}
 
+    /// The options that follow from the settings, for device files in `folder` if some are written.
+    package init(_ settings: GatewayConfiguration, folder: String? = nil) {
+      if let prefix = settings.discovery?.prefix { self.prefix = prefix }
+      ownBase = settings.baseTopic
+      lanes = Set(settings.lanes.keys)
+      schema = folder.flatMap { SchemaPlace.find(forFilesIn: $0, program: SchemaPlace.program) }
+      recordRoutes(settings.routes)
+    }
+
     /// Records the routes between the base topics of Zigbee2MQTT.
-    package mutating func recordRoutes(_ routes: [RouteConfiguration]) {
+    mutating func recordRoutes(_ routes: [RouteConfiguration]) {
       let suffix = "/+/set"
       for route in routes where route.from.broker == nil && route.to.broker == nil {
         guard route.from.topic.hasSuffix(suffix), route.to.topic.hasSuffix(suffix) else {
@@ -94,7 +106,10 @@ package struct ImportPlan: Sendable {
     }
 
     /// The option that leaves out a Zigbee2MQTT.
-    var restriction: String { sources.contains(.zigbee2mqtt) ? "--base" : "--only" }
+    var restriction: String {
+      if isUnattended { return "'import.sources'" }
+      return sources.contains(.zigbee2mqtt) ? "--base" : "--only"
+    }
 
     /// The topic filters of all Zigbee2MQTT, whose entities are none of Home Assistant's own.
     package var bridgeFilters: [String] {
@@ -146,8 +161,8 @@ package struct ImportPlan: Sendable {
   ///
   /// Messages other than announcements are ignored; the order of messages does not matter. `folder`
   /// is the folder of device files, `present` has the files of earlier imports, and `devices` the
-  /// devices of these and all other files. `rejected` has the devices with mistakes, by identifier,
-  /// and the reason for each.
+  /// devices of these and all other files; `templates` are of devices that appear with their first
+  /// message. `rejected` has the devices with mistakes, by identifier, and the reason for each.
   ///
   /// - Throws: ``ConfigurationFailure`` for YAML errors in a file of an earlier import.
   package init(
@@ -156,10 +171,16 @@ package struct ImportPlan: Sendable {
     folder: String,
     present: [ImportSource: ExistingFile],
     devices: Registry,
+    templates: [DeviceTemplate] = [],
     rejected: [String: String] = [:]
   ) throws(ConfigurationFailure) {
     schema = request.schema
-    let defined = try DefinedDevices(devices, present: present, folder: folder)
+    let defined = try DefinedDevices(
+      devices,
+      templates: templates,
+      present: present,
+      folder: folder
+    )
     let found = AnnouncedSources(announcements, request: request, defined: defined)
     diagnostics += found.diagnostics
     var planned: Set<String> = []
@@ -170,7 +191,7 @@ package struct ImportPlan: Sendable {
       let known = Self.identifiers(record, findings.devices, in: defined.outlines[source])
       var devices: [ImportedDevice] = []
       var owners: [String: String] = [:]
-      for device in findings.devices {
+      for var device in findings.devices {
         let isNew = (known[device.identity] ?? record.groupIdentifiers[device.identity]) == nil
         if let owner = defined.owner(of: device, isNew: isNew, from: source) {
           owners[device.identity] = owner
@@ -181,9 +202,11 @@ package struct ImportPlan: Sendable {
               "already in another device file, as '\(owner)'"
             )
           )
-        } else {
+        } else if !request.isUnattended {
           devices.append(device)
           warnOfBridgeTopics(device)
+        } else if refuseBridgeTopics(of: &device, record.properties(of: known[device.identity])) {
+          devices.append(device)
         }
       }
       let groups = ImportedGroups(
@@ -215,6 +238,25 @@ package struct ImportPlan: Sendable {
         )
       )
     }
+  }
+
+  /// Removes the properties whose commands control a bridge, except those in `known`.
+  ///
+  /// - Returns: Whether a property is left.
+  private mutating func refuseBridgeTopics(
+    of device: inout ImportedDevice,
+    _ known: Set<String>
+  ) -> Bool {
+    for id in device.removeProperties(whoseCommands: BridgeTopic.isCommand, except: known) {
+      diagnostics.append(
+        ImportDiagnostic(
+          .refused,
+          "\(PlainText.clean(device.name, limit: 80)): \(id)",
+          "its commands control a bridge, not a device; settle import adds it"
+        )
+      )
+    }
+    return !device.properties.isEmpty
   }
 
   /// Adds the file of one source; `outline` is that of the file `present`.
@@ -280,6 +322,20 @@ package struct ImportPlan: Sendable {
         ids: (written + writtenGroups).map(\.id)
       )
     )
+  }
+
+  /// Writes every file, and calls `onWritten` after each.
+  ///
+  /// - Throws: ``FileError`` when a file cannot be written; those before it are.
+  package func write(
+    into folder: String,
+    onWritten: (File) -> Void
+  ) throws(FileError) {
+    if files.contains(where: \.isChanged) { try AtomicFile.makeFolder(folder) }
+    for file in files {
+      try file.write()
+      onWritten(file)
+    }
   }
 
   /// Counts what the files have, as `settle check` does; `registry` has the devices of all files.

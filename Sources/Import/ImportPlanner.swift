@@ -11,13 +11,17 @@ package struct ImportPlanner {
   private let folder: String
   /// Files that do not exist yet, such as the settings, by path.
   private let settings: [String: [UInt8]]
+  /// Mistakes of the files before the import, which do not prevent it.
+  private let tolerated: Set<ConfigurationProblem>
 
   package init(
     _ overrides: ConfigurationLoader.Overrides,
     environment: [String: String],
     folder: String,
-    settings: [String: [UInt8]] = [:]
+    settings: [String: [UInt8]] = [:],
+    tolerating tolerated: [ConfigurationProblem] = []
   ) {
+    self.tolerated = Set(tolerated)
     self.overrides = overrides
     self.environment = environment
     self.folder = folder
@@ -53,7 +57,8 @@ package struct ImportPlanner {
     _ announcements: [Announcement],
     _ request: ImportPlan.Request,
     present: [ImportSource: ImportPlan.ExistingFile],
-    devices: Registry
+    devices: Registry,
+    templates: [DeviceTemplate] = []
   ) throws(ConfigurationFailure) -> ImportPlan {
     func make(_ rejected: [String: String]) throws(ConfigurationFailure) -> ImportPlan {
       try ImportPlan(
@@ -62,6 +67,7 @@ package struct ImportPlanner {
         folder: folder,
         present: present,
         devices: devices,
+        templates: templates,
         rejected: rejected
       )
     }
@@ -119,11 +125,14 @@ package struct ImportPlanner {
   private func load(
     _ drafts: [String: [UInt8]]
   ) throws(ConfigurationFailure) -> LoadedConfiguration {
-    try ConfigurationLoader.load(
+    let (loaded, mistakes) = ConfigurationLoader.inspect(
       overrides,
       environment: environment,
       drafts: settings.merging(drafts) { $1 }
     )
+    let new = mistakes.filter { !tolerated.contains($0) }
+    guard new.isEmpty else { throw ConfigurationFailure(problems: new) }
+    return loaded
   }
 
   /// The devices with problems, and the first problem of each.

@@ -31,6 +31,30 @@ struct AwaitedDevicesTests {
     #expect(awaited(id).awaits(key) == isAwaited)
   }
 
+  @Test(arguments: [
+    ("fleet/$1/set", "fleet/7/set", true), ("fleet/$1/set", "fleet/7/get", false),
+    ("fleet/$1/set", "fleet/7/8/set", false), ("fleet/$1/set", "fleet//set", false),
+    ("a/lamp-$1/set", "a/lamp-7/set", true), ("a/lamp-$1/set", "a/plug-7/set", false),
+    ("a/lamp-$1/set", "a/lamp-/set", false), ("a/$1-$2", "a/x-y", true), ("a/b", "a/b", true),
+  ])
+  func `a template sets the topics that its placeholders can make`(
+    pattern: String,
+    topic: String,
+    isSet: Bool
+  ) {
+    let property = Property(
+      id: "power",
+      kind: .boolean,
+      policy: .standard,
+      command: CommandEndpoint(
+        topic: TemplateMark.marked(pattern),
+        payload: PayloadTemplate(.string("$value"))
+      )
+    )
+    let template = DeviceTemplate(Device(id: "d", name: "", properties: [property]))
+    #expect(template.isSet(by: topic) == isSet)
+  }
+
   @Test func `without templates nothing is awaited`() {
     #expect(!AwaitedDevices().awaits("node-7/power"))
   }

@@ -121,4 +121,35 @@ struct DefinedDevicesTests {
     #expect(second.files.count == 2 && second.files.allSatisfy { !$0.isChanged })
     #expect(!Self.lines(second).contains { $0.contains("already in another device file") })
   }
+
+  @Test func `a gateway refuses commands that control a bridge, except those that are in the file`()
+    throws
+  {
+    let join = """
+      {"unique_id":"j","name":"Join","command_topic":"zigbee2mqtt/bridge/request/permit_join",\
+      "device":{"identifiers":["b"],"name":"Bridge"}}
+      """
+    let fan = """
+      {"unique_id":"f","name":"Fan","command_topic":"rack/fan/set",\
+      "device":{"identifiers":["b"],"name":"Bridge"}}
+      """
+    let announced = [("j", join), ("f", fan)].map {
+      Announcement(topic: "homeassistant/switch/\($0)/config", text: $1)
+    }
+    let byHand = try #require(Fixture.plan(announced).files.first)
+    #expect(byHand.text.contains("permit_join"))
+
+    let alone = try Fixture.plan(announced) { $0.isUnattended = true }
+    #expect(alone.files.first?.text.contains("permit_join") == false)
+    #expect(alone.files.first?.text.contains("rack/fan/set") == true)
+    #expect(alone.diagnostics.filter { $0.kind == .refused }.map(\.subject) == ["Bridge: join"])
+
+    let again = try Fixture.plan(
+      announced,
+      present: [.homeassistant: byHand.asPresent],
+      others: Loaded.devices(["imported-homeassistant.yaml": byHand.text])
+    ) { $0.isUnattended = true }
+    #expect(again.files.map(\.isChanged) == [false])
+    #expect(again.diagnostics.isEmpty)
+  }
 }

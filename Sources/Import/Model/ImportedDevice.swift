@@ -46,6 +46,21 @@ struct ImportedDevice: Hashable, Sendable {
   /// The topics of its reports, with placeholders expanded.
   var stateTopics: [String] { topics(of: "state") }
 
+  /// Removes properties by the topics of their commands; returns their identifiers.
+  mutating func removeProperties(
+    whoseCommands isRemoved: (String) -> Bool,
+    except known: Set<String>
+  ) -> [String] {
+    let removed = properties.filter { property in
+      !known.contains(property.id) && topic(of: property, "command").map(isRemoved) ?? false
+    }.map(\.id)
+    properties.removeAll { removed.contains($0.id) }
+    for index in properties.indices {
+      properties[index].renameOthers { removed.contains($0) ? nil : $0 }
+    }
+    return removed
+  }
+
   private func topics(of field: String) -> [String] {
     properties.compactMap { topic(of: $0, field) }
   }
@@ -192,15 +207,19 @@ struct DefinedDevices {
   private var commands: [String: [String]] = [:]
   /// The identifiers of the devices that report on a topic.
   private var reports: [String: [String]] = [:]
+  /// The templates of devices that appear with their first message.
+  private let templates: [DeviceTemplate]
 
   /// `devices` are those of all files, and `present` has the files of earlier imports in `folder`.
   ///
   /// - Throws: ``ConfigurationFailure`` for YAML errors in one of these files.
   init(
     _ devices: Registry,
+    templates: [DeviceTemplate] = [],
     present: [ImportSource: ImportPlan.ExistingFile],
     folder: String
   ) throws(ConfigurationFailure) {
+    self.templates = templates
     all = Set(devices.devices.map(\.id))
     for property in devices.properties where !property.isRetired {
       let id = devices.id(ofDevice: property.device)
@@ -238,7 +257,9 @@ struct DefinedDevices {
     let topics = device.commandTopics
     if let owner = first(of: topics, in: commands) { return owner }
     // A device that cannot be set is known by its reports.
-    return topics.isEmpty ? first(of: device.stateTopics, in: reports) : nil
+    if topics.isEmpty, let owner = first(of: device.stateTopics, in: reports) { return owner }
+    let template = templates.first { template in topics.contains { template.isSet(by: $0) } }
+    return template.map { TemplateMark.unmarked($0.pattern.id) }
   }
 
   /// Whether a device is set by this topic, or reports on it.

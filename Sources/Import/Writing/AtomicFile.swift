@@ -134,6 +134,13 @@ package enum AtomicFile {
   /// Removes a file; a failure is ignored.
   package static func remove(_ path: String) { unlink(path) }
 
+  /// Whether files can be created in a folder, which may still have to be made.
+  package static func canWrite(into path: String) -> Bool {
+    if unsafe access(path, W_OK | X_OK) == 0 { return true }
+    guard errno == ENOENT else { return false }
+    return unsafe access(folder(of: path), W_OK | X_OK) == 0
+  }
+
   /// Creates a folder if it does not exist; its parent must exist.
   ///
   /// - Throws: ``FileError`` when the folder cannot be created.

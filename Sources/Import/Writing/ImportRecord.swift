@@ -24,6 +24,12 @@ struct ImportRecord: Hashable, Sendable {
   /// The identifiers of groups by identity.
   var groupIdentifiers: [String: String] { Self.identifiers(groups) }
 
+  /// The properties of a device that was imported; none without an identifier.
+  func properties(of id: String?) -> Set<String> {
+    let written = id.flatMap { devices[$0] }?.members.first { $0.name == "properties" }?.value
+    return Set((written?.members ?? []).map(\.name))
+  }
+
   private static func identifiers(_ entries: [String: Entry]) -> [String: String] {
     var result: [String: String] = [:]
     for (id, entry) in entries.sorted(by: { $0.key < $1.key }) where result[entry.identity] == nil {
