@@ -12,6 +12,8 @@ package enum ConfigurationLoader {
     package var config: String?
     package var devices: String?
     package var socket: String?
+    /// The folder of a running gateway where it imports; see ``GatewayConfiguration/stateDevices``.
+    package var stateDevices: String?
 
     package init() {}
   }
@@ -85,6 +87,8 @@ package struct LoadedConfiguration: Sendable {
   package var profileFiles: [String]
   /// The digest of the device files and profiles: the same for all who have read the same files.
   package var digest: UInt64 = 0
+  /// The hash of each of ``files``, by path: the same in this process while the file is.
+  package var hashes: [String: Int] = [:]
   /// Problems that do not prevent a start.
   package var warnings: [ConfigurationProblem]
   /// Every setting and what stated it; empty where only device files were read.

@@ -18,6 +18,7 @@ final class ConfigurationReader {
   private let drafts: [String: [UInt8]]?
   private var files: [String] = []
   private var profileFiles: [String] = []
+  private var hashes: [String: Int] = [:]
   /// The digest of the names and contents of device files and profiles.
   private var digest = FileDigest()
   /// Whether the folder of device files can be read, and nothing in it is reported already.
@@ -57,6 +58,8 @@ final class ConfigurationReader {
     }
     if let given = overrides.devices { folder = (given, .whole(given)) }
     settings.devicesDirectory = folder.0
+    settings.stateDevices = stateDevices(overrides, variables, beside: folder.0)
+    positions.isForeignState = overrides.stateDevices != nil
     positions.checksLanes = true
     var loaded = complete(settings, positions, folder: folder)
     loaded.settings = SettingsInForce.rows(of: settings, root, variables, overrides)
@@ -79,6 +82,7 @@ final class ConfigurationReader {
     readProfiles(folder.path, into: profiles)
     var decoder = DeviceDecoder(context: context, profiles: profiles, problems: problems)
     readDevices(folder, into: &decoder)
+    if let folder = settings.stateDevices { readStateDevices(folder, positions, into: &decoder) }
     decoder.resolveGroups()
     let scenes = decoder.scenes()
     let registry = Registry(decoder.devices, continuing: nil, scenes: scenes)
@@ -93,6 +97,7 @@ final class ConfigurationReader {
       files: files,
       profileFiles: profileFiles,
       digest: digest.value,
+      hashes: hashes,
       warnings: problems.sorted(problems.warnings)
     )
   }
@@ -103,7 +108,9 @@ final class ConfigurationReader {
     _ registry: Registry,
     folder: String
   ) {
-    guard registry.devices.isEmpty, settings.routes.isEmpty, isFolderRead else { return }
+    guard registry.devices.isEmpty, settings.routes.isEmpty, isFolderRead,
+      settings.importing == nil
+    else { return }
     problems.warn(
       .whole(folder),
       "no devices: no file *.yaml in this folder describes one;"
@@ -122,6 +129,18 @@ final class ConfigurationReader {
       if error.isMissing { return nil }
     }
     return ConfigurationLoader.standardPath
+  }
+
+  /// The second folder of device files; `nil` if it is the first, or there is none.
+  private func stateDevices(
+    _ overrides: ConfigurationLoader.Overrides,
+    _ variables: EnvironmentOverrides,
+    beside folder: String
+  ) -> String? {
+    // A service may have several state folders, separated by colons.
+    let state = variables.value("STATE_DIRECTORY")?.prefix { $0 != ":" }
+    let path = overrides.stateDevices ?? state.map { FilePath.join(String($0), "devices") }
+    return path.flatMap { SafeFile.areSame($0, folder) ? nil : $0 }
   }
 
   /// Whether the path of the settings is that of a folder, which is a mistake.
@@ -233,6 +252,26 @@ final class ConfigurationReader {
     }
   }
 
+  /// Reads the device files of the second folder, if it exists.
+  private func readStateDevices(
+    _ folder: String,
+    _ positions: SettingsPositions,
+    into decoder: inout DeviceDecoder
+  ) {
+    do throws(SafeFile.Problem) {
+      for path in try devicePaths(in: folder) {
+        if let root = read(path, isDigested: true) { decoder.read(root) }
+      }
+    } catch {
+      let message = "the folder \(error.message)"
+      if positions.isForeignState {
+        problems.warn(.whole(folder), message)
+      } else if !error.isMissing {
+        problems.add(.whole(folder), message)
+      }
+    }
+  }
+
   /// The paths of device files in a folder, followed by drafts of new files.
   private func devicePaths(in folder: String) throws(SafeFile.Problem) -> [String] {
     var paths: [String] = []
@@ -256,6 +295,7 @@ final class ConfigurationReader {
       let draft = drafts?[path]
       let bytes =
         if let draft { draft } else { try SafeFile.read(path, limit: Self.maximumFile).bytes }
+      hashes[path] = bytes.hashValue
       if isDigested { digest.add(path, bytes) }
       return YAMLReader.read(bytes, file: path, problems: problems)
     } catch {

@@ -73,6 +73,13 @@ enum SafeFile {
     return true
   }
 
+  /// Whether both paths lead to the same file or folder, which exists.
+  static func areSame(_ left: String, _ right: String) -> Bool {
+    var (first, second) = (stat(), stat())
+    return unsafe stat(left, &first) == 0 && stat(right, &second) == 0
+      && first.st_dev == second.st_dev && first.st_ino == second.st_ino
+  }
+
   private static func isLink(_ path: String) -> Bool {
     var status = stat()
     return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK

@@ -10,24 +10,30 @@ package struct GatewayFiles: ListedObject, Hashable, Sendable {
   package var settings: String?
   /// The folder with the device files.
   package var devices = ""
+  /// The folder that is read after it, if it exists: where the gateway imports if it cannot write
+  /// that one.
+  package var stateDevices: String?
 
   package init() {}
 
-  package init(settings: String?, devices: String) {
+  package init(settings: String?, devices: String, stateDevices: String? = nil) {
     self.settings = settings
     self.devices = devices
+    self.stateDevices = stateDevices
   }
 
   package mutating func list(_ members: inout MemberList) {
     members.text("settings", &settings)
     members.text("devices", &devices, isNeeded: true)
+    members.text("state_devices", &stateDevices, isShort: true)
   }
 
   /// The same files, with absolute paths.
   package var absolute: GatewayFiles {
     GatewayFiles(
       settings: settings.map(WorkingFolder.absolute),
-      devices: WorkingFolder.absolute(devices)
+      devices: WorkingFolder.absolute(devices),
+      stateDevices: stateDevices.map(WorkingFolder.absolute)
     )
   }
 
@@ -35,7 +41,8 @@ package struct GatewayFiles: ListedObject, Hashable, Sendable {
   package var relative: GatewayFiles {
     GatewayFiles(
       settings: settings.map(WorkingFolder.relative),
-      devices: WorkingFolder.relative(devices)
+      devices: WorkingFolder.relative(devices),
+      stateDevices: stateDevices.map(WorkingFolder.relative)
     )
   }
 }
@@ -51,7 +58,7 @@ extension GatewayFiles {
     owner: (_ path: String) -> UInt32? = GatewayFiles.owner
   ) -> String? {
     guard user == 0, peer != 0 else { return nil }
-    return [settings, devices].compactMap(\.self).first { path in
+    return [settings, devices, stateDevices].compactMap(\.self).first { path in
       guard let found = owner(path) else { return true }
       return found != 0 && found != peer
     }
@@ -72,7 +79,8 @@ extension GatewayFiles {
 extension GatewayFiles: CustomStringConvertible {
   /// `home/settle.yaml and home/devices`.
   package var description: String {
-    Excerpt.visible("\(settings ?? "built-in settings") and \(devices)")
+    let folders = stateDevices.map { ", \(devices) and \($0)" } ?? " and \(devices)"
+    return Excerpt.visible((settings ?? "built-in settings") + folders)
   }
 }
 
@@ -84,6 +92,9 @@ package enum WorkingFolder {
     defer { unsafe free(here) }
     return unsafe String(cString: here)
   }
+
+  /// Whether there is a file or folder with this path.
+  package static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
   /// The path that names the same file in every folder.
   package static func absolute(_ path: String) -> String {

@@ -77,6 +77,7 @@ extension ConfiguredCommand {
       return overrides
     }
     overrides.config = files.settings
+    overrides.stateDevices = files.stateDevices
     // A folder that the settings name, or do not name, is found again.
     let origin = report.setting("devices")?.origin
     let isStated = files.settings == nil || ["--devices", "SETTLE_DEVICES"].contains(origin)
@@ -85,7 +86,8 @@ extension ConfiguredCommand {
     }
     let used = GatewayFiles(
       settings: files.settings,
-      devices: devices ?? Environment["SETTLE_DEVICES"] ?? files.devices
+      devices: devices ?? Environment["SETTLE_DEVICES"] ?? files.devices,
+      stateDevices: files.stateDevices
     )
     complain("using the files of the running gateway: \(used)")
     return overrides

@@ -66,6 +66,7 @@ struct DocumentationTests {
       "properties/inputs/items/properties/map/additionalProperties"
     ),
     (.discovery, "settle", "properties/discovery"),
+    (.importing, "settle", "properties/import/oneOf/1"),
     (.limits, "settle", "properties/limits"),
     (.device, "devices", "$defs/device"),
     (.details, "devices", "$defs/device/properties/device"),

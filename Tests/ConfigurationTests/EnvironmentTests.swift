@@ -27,6 +27,44 @@ struct EnvironmentTests {
     }
   }
 
+  @Test func `device files of the state folder are read after the others`() throws {
+    let files: KeyValuePairs = ["state/devices/imported.yaml": "plug: {profile: none}\n"]
+    let variables = ["STATE_DIRECTORY": "FOLDER/state:/elsewhere"]
+    let (_, problems) = try gateway("ttl: 5s", environment: variables, files: files)
+    #expect(problems.count == 1)
+    #expect(problems.first?.hasPrefix("imported.yaml:1:17: ") == true, "\(problems)")
+
+    let twice = "lamp: {properties: {x: {type: boolean, command: {topic: t, payload: $value}}}}\n"
+    let again = try gateway(
+      "ttl: 5s",
+      environment: variables,
+      files: ["state/devices/imported.yaml": twice]
+    )
+    #expect(again.problems.first?.hasPrefix("imported.yaml:1:1: ") == true, "\(again.problems)")
+  }
+
+  @Test func `a gateway's state folder that another program cannot read is a warning`() throws {
+    let (outcome, _) = try Loading.run(devices: ["d.yaml": Loading.lamp]) {
+      $0.stateDevices = "/nowhere/devices"
+    }
+    guard case .loaded(let loaded) = outcome else {
+      Issue.record("It is a mistake.")
+      return
+    }
+    #expect(loaded.warnings.map(\.description) == ["/nowhere/devices: the folder does not exist"])
+  }
+
+  @Test(arguments: [("FOLDER/none", true), ("FOLDER", false), ("", false)])
+  func `a state folder without device files is no mistake, and the same folder is read once`(
+    state: String,
+    isOther: Bool
+  ) throws {
+    let found = try gateway("import: auto", environment: ["STATE_DIRECTORY": state])
+    #expect(found.problems.isEmpty)
+    #expect(found.gateway?.importing?.quiet == .seconds(5))
+    #expect((found.gateway?.stateDevices != nil) == isOther)
+  }
+
   @Test(arguments: [(true, "settle.yaml"), (false, "other.yaml")])
   func `a folder in place of the settings file is a mistake`(
     isNamed: Bool,

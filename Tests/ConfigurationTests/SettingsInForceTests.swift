@@ -29,6 +29,7 @@ import Testing
     routes: [{from: a, to: b}]
     inputs: [{topic: t, map: {on: {key: lamp/power, set: true}}}]
     discovery: {prefix: ha}
+    import: auto
     limits: {pending: 9, payload: 1MiB, line: 3000}
     """
   private static let lamp = """
@@ -61,8 +62,9 @@ import Testing
     ("policy.number", "delay 1s, max_wait 2s", 11), ("policy.color", "live", 11),
     ("lanes.zigbee", "rate 30/m, burst 2", 17),
     ("brokers.cloud.url", "mqtt://cloud.example:1883", 18),
-    ("routes", "1", 19), ("inputs", "1", 20), ("limits.payload", "1MiB", 22),
-    ("limits.line", "3000", 22),
+    ("routes", "1", 19), ("inputs", "1", 20), ("limits.payload", "1MiB", 23),
+    ("limits.line", "3000", 23),
+    ("import", "zigbee2mqtt, homeassistant, homie, tasmota; quiet 5s", 22),
   ])
   func `a value of the file has its line`(name: String, value: String, line: Int) throws {
     let row = try #require(try rows()[name])

@@ -19,6 +19,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
   case input = "inputs[]"
   case inputChange = "inputs[].map.<value>"
   case discovery
+  case importing = "import"
   case limits
   // Device files and profiles.
   case device
@@ -43,7 +44,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .settings:
       [
         "mqtt", "socket", "policy", "ttl", "devices", "http", "journal", "cluster", "shutdown",
-        "lanes", "brokers", "routes", "inputs", "discovery", "limits",
+        "lanes", "brokers", "routes", "inputs", "discovery", "import", "limits",
       ]
     case .mqtt: Self.connection + ["base_topic", "reply_topics"]
     case .broker: Self.connection
@@ -67,6 +68,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .input: ["topic", "value", "source", "map"]
     case .inputChange: ["key", "set", "step", "toggle"]
     case .discovery: ["prefix", "format"]
+    case .importing: ["sources", "quiet"]
     case .limits:
       ["pending", "payload", "announcement", "line", "http_clients", "events", "devices"]
     case .device:

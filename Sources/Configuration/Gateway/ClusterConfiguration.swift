@@ -91,6 +91,12 @@ struct ClusterReader {
         "'journal' and 'cluster' exclude each other: a cluster keeps accepted values in its engine"
       )
     }
+    if let importing = section["import"] {
+      problems.add(
+        importing.position,
+        "'import' and 'cluster' exclude each other: all members of a cluster need the same device files"
+      )
+    }
     if !settings.mqtt.usesMQTT5 {
       problems.add(positions.section, "a cluster needs MQTT 5: set 'protocol: 5' in 'mqtt'")
     }

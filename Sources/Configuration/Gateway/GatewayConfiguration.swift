@@ -18,6 +18,9 @@ package struct GatewayConfiguration: Hashable, Sendable {
   /// How long a value may wait for an offline broker or device, by default.
   package var ttl: Duration = .seconds(60)
   package var devicesDirectory = "./devices"
+  /// A second folder of device files, read after the first: where the gateway imports if it cannot
+  /// write the first; `nil` without a state folder.
+  package var stateDevices: String?
   /// The settings file; `nil` for built-in settings.
   package var settingsFile: String?
   package var http: HTTPConfiguration?
@@ -29,6 +32,8 @@ package struct GatewayConfiguration: Hashable, Sendable {
   package var routes: [RouteConfiguration] = []
   package var inputs: [InputConfiguration] = []
   package var discovery: DiscoveryConfiguration?
+  /// What the gateway imports while it runs; `nil` for nothing.
+  package var importing: ImportConfiguration?
   package var limits = Limits()
   /// Whether the gateway accepts commands by MQTT and publishes its status.
   ///
@@ -55,6 +60,7 @@ extension GatewayConfiguration {
     settings.journal = nil
     settings.cluster = nil
     settings.discovery = nil
+    settings.importing = nil
     settings.brokers = [:]
     settings.routes = []
     settings.inputs = []
@@ -68,7 +74,7 @@ package struct Limits: Hashable, Sendable {
   package var pending = 100_000
   /// The size of one payload from the broker, in bytes.
   package var payload = 64 * 1024
-  /// The size of one payload that a route without a policy forwards, in bytes.
+  /// The size of one payload that a route without a policy forwards, or that is imported, in bytes.
   package var announcement = 16 << 20
   /// The size of one line on the control socket and over HTTP, in bytes.
   package var line = 64 * 1024
@@ -86,6 +92,21 @@ package struct DiscoveryConfiguration: Hashable, Sendable {
   package enum Format: String, Hashable, Sendable { case device, component }
   package var prefix = "homeassistant"
   package var format = Format.device
+  package init() {}
+}
+
+/// What the gateway imports while it runs, and when.
+package struct ImportConfiguration: Hashable, Sendable {
+  /// A convention by which devices are announced without being asked.
+  package enum Source: String, CaseIterable, Hashable, Sendable {
+    case zigbee2mqtt, homeassistant, homie, tasmota
+  }
+
+  package var sources = Source.allCases
+  /// How long nothing may be announced before an import.
+  package var quiet: Duration = .seconds(5)
+  /// How long an import waits for that at most.
+  package static let longestWait = Duration.seconds(60)
   package init() {}
 }
 

@@ -122,6 +122,7 @@ struct SettingsInForce {
     }
     add("discovery.prefix", settings.discovery?.prefix ?? Self.off)
     if let discovery = settings.discovery { add("discovery.format", discovery.format.rawValue) }
+    add("import", settings.importing.map(Self.text) ?? Self.off)
     for name in settings.brokers.keys.sorted() {
       add("brokers.\(name).url", settings.brokers[name]?.urls ?? Self.none)
     }
@@ -185,6 +186,12 @@ struct SettingsInForce {
     guard let node = pair(name)?.value else { return nil }
     if let text = node.text { return text }
     return node.pairs?.map { "\($0.key) \($0.value.text ?? "…")" }.joined(separator: ", ")
+  }
+
+  /// What is imported, and when.
+  private static func text(_ importing: ImportConfiguration) -> String {
+    importing.sources.map(\.rawValue).joined(separator: ", ")
+      + "; quiet \(DurationText.text(importing.quiet))"
   }
 
   /// A size in the largest unit with a whole count.

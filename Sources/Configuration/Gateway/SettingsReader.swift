@@ -56,6 +56,7 @@ struct SettingsReader {
       }
     }
     settings.discovery = discovery(section)
+    settings.importing = importing(section)
     settings.limits = limits(section)
     return (settings, positions)
   }
@@ -228,6 +229,51 @@ struct SettingsReader {
     return discovery
   }
 
+  private static let sources = ImportConfiguration.Source.allCases.map(\.rawValue)
+
+  private func importing(_ section: Section) -> ImportConfiguration? {
+    guard let node = section["import"] else { return nil }
+    if node.text == "auto" { return ImportConfiguration() }
+    guard node.pairs != nil, let fields = section.nested("import", .importing) else {
+      return section.reject(
+        node,
+        "import",
+        expected: "auto, or a section with sources and quiet",
+        suggestion: ["true", "yes", "on"].contains(node.text) ? "auto" : nil
+      )
+    }
+    var importing = ImportConfiguration()
+    if let node = fields["sources"], let words = fields.words("sources") {
+      importing.sources = sources(words, fields)
+      if words.isEmpty, node.elements?.isEmpty ?? false {
+        let known = Section.list(Self.sources)
+        problems.add(node.position, "sources: the list is empty; expected some of \(known)")
+      }
+    }
+    if let node = fields["quiet"], let quiet = fields.duration(node, "quiet") {
+      importing.quiet = quiet
+      if !(.milliseconds(100)...ImportConfiguration.longestWait).contains(quiet) {
+        _ = fields.reject(node, "quiet", expected: "a duration from 100ms to 60s") as String?
+      }
+    }
+    return importing
+  }
+
+  private func sources(
+    _ words: [(text: String, node: YAMLNode)],
+    _ fields: Section
+  ) -> [ImportConfiguration.Source] {
+    words.compactMap { word, node in
+      ImportConfiguration.Source(rawValue: word)
+        ?? fields.reject(
+          node,
+          "sources",
+          expected: "one of \(Section.list(Self.sources))",
+          suggestion: Suggestion.nearest(to: word, in: Self.sources)
+        )
+    }
+  }
+
   private func limits(_ section: Section) -> Limits {
     var limits = Limits()
     guard let fields = section.nested("limits", .limits) else { return limits }
@@ -353,6 +399,8 @@ struct SettingsPositions {
   var cluster: ClusterPositions?
   /// `devices:`, if present.
   var devices: SourcePosition?
+  /// Whether the state folder is that of a gateway of perhaps another user.
+  var isForeignState = false
   /// Whether the lanes of devices are compared with the settings' lanes, even where those are
   /// built-in settings.
   var checksLanes = false
