@@ -113,11 +113,11 @@ let layers =
     Panel:
     # The gateway, and what is around it. Import makes the files of a new installation and device
     # files from announcements; Screen is the full-screen stepper, which only the program draws.
+    Import: Configuration Devices JSON LastOut MQTT Operations Routing Values
     Gateway: Cluster Commands Configuration Control Devices Durability Engine GatewayCore HTTP \
-      HomeAssistant JSON Journal LastOut MQTT Operations Panel Routing Values
+      HomeAssistant Import JSON Journal LastOut MQTT Operations Panel Routing Values
     Simulation: Commands Configuration Control Devices Gateway GatewayCore JSON LastOut MQTT \
       Operations Values
-    Import: Configuration Devices JSON LastOut MQTT Operations Routing Values
     Screen: Control Devices JSON LastOut Values
     """,
     files: [

@@ -38,6 +38,7 @@ extension GatewayHost {
     report.queue = queue()
     report.journal = journalFacts()
     report.http = http.map(StatusReport.HTTP.init)
+    report.imports = imports?.report(at: now)
     report.cluster = cluster.map { StatusReport.Cluster($0, at: now) }
     report.otherGatewayMilliseconds = mqtt.statusTopic.otherGatewaySeenAt?.milliseconds(to: now)
     report.restart = context.restart

@@ -9,6 +9,7 @@ import Durability
 package import Engine
 package import GatewayCore
 import Glibc
+package import Import
 package import Journal
 import LastOut
 import MQTT
@@ -32,6 +33,8 @@ package final class GatewayHost {
   /// Where accepted values outlive this process: the journal, or the cluster; `nil` without either.
   private(set) var store: (any ValueStore)?
   let reloads: GatewayReload
+  /// Follows what is announced; `nil` without `import:`.
+  private(set) var imports: GatewayImport?
   /// Receives the report at the end of the shutdown.
   private var onEnd: ((ShutdownReport) -> Void)?
   private var timer: LoopTimer?
@@ -52,7 +55,7 @@ package final class GatewayHost {
     context = GatewayContext(configuration, loop: loop, log: log)
     mqtt = try MQTTSurface(context)
     events = EventDistributor(context, mqtt: mqtt)
-    reloads = try GatewayReload(context, mqtt: mqtt, digest: configuration.digest)
+    reloads = try GatewayReload(context, mqtt: mqtt, configuration: configuration)
     phases = Phases(loop)
     timer = try loop.makeTimer(named: "due changes") { [unowned self] in
       deadline = nil
@@ -74,6 +77,7 @@ package final class GatewayHost {
       http?.streams.devicesChanged()
     }
     reloads.onFinish = { [unowned self] in emitReady() }
+    reloads.onRead = { [unowned self] in imports?.filesRead(at: EventLoop.now()) }
     loop.afterBatch = { [unowned self] in step() }
   }
 
@@ -202,6 +206,7 @@ package final class GatewayHost {
     if isConnected, !context.core.isShuttingDown { mqtt.own.sendMessages() }
     mqtt.sessions?.publishWaiting()
     reloads.advance()
+    imports?.advance(to: now)
     _ = cluster?.advance(to: now)
     repeat {
       receiveStoreResults(at: now)
@@ -234,7 +239,8 @@ package final class GatewayHost {
   }
 
   private func armTimer(after now: Moment) {
-    let next = Moment.earlier(context.core.nextDeadline(after: now), reloads.deadline)
+    let work = Moment.earlier(reloads.deadline, imports?.deadline)
+    let next = Moment.earlier(context.core.nextDeadline(after: now), work)
     guard next != deadline else { return }
     deadline = next
     timer?.arm(at: next)
@@ -356,6 +362,16 @@ extension GatewayHost {
   package func enableReload(
     reading read: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
   ) { reloads.read = read }
+
+  /// Follows what is announced if the settings want it: `importer` imports into the files that a
+  /// reload reads.
+  ///
+  /// - Throws: When the loop cannot be woken from another thread.
+  package func enableImport(_ importer: DeviceImport) throws(OperationsError) {
+    imports = try GatewayImport(context, reloads: reloads, importer: importer)
+    guard let imports else { return }
+    mqtt.onAnnouncement = { [unowned imports] in imports.receive($0, $1, at: $2) }
+  }
 
   /// Reads the configuration again and adopts it; `done` is called once, with the outcome.
   package func reload(_ done: @escaping (Result<ReloadReport, ReloadRefusal>) -> Void) {

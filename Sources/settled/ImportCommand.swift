@@ -21,7 +21,8 @@ struct ImportCommand: ConfiguredCommand {
     Everything that is skipped is listed with its reason.
 
     A second run keeps your edits, adds new devices, and lists devices that are gone. Devices that \
-    another file in the folder already has are left to that file.
+    another file in the folder already has are left to that file. With "import: auto" in the \
+    settings a gateway that runs does the same by itself.
 
     --in-between is for automations that publish to zigbee2mqtt/NAME/set and cannot be changed: \
     Settle listens there, and Zigbee2MQTT moves to another base topic. It adds routes to the \
@@ -170,20 +171,13 @@ struct ImportCommand: ConfiguredCommand {
   }
 
   func request(_ settings: GatewayConfiguration) -> ImportPlan.Request {
-    var request = ImportPlan.Request()
-    request.prefix = prefix ?? settings.discovery?.prefix ?? "homeassistant"
+    var request = ImportPlan.Request(settings, folder: settings.devicesDirectory)
+    if let prefix { request.prefix = prefix }
     if let only { request.sources = [only] }
     if inner != nil { request.sources = [.zigbee2mqtt] }
     request.asksShelly = asks && request.sources.contains(.shelly)
     request.base = base
     request.includesDiagnostic = includesDiagnostic
-    request.ownBase = settings.baseTopic
-    request.lanes = Set(settings.lanes.keys)
-    request.schema = SchemaPlace.find(
-      forFilesIn: settings.devicesDirectory,
-      program: SchemaPlace.program
-    )
-    request.recordRoutes(settings.routes)
     return request
   }
 
@@ -227,7 +221,8 @@ struct ImportCommand: ConfiguredCommand {
       announcements,
       request,
       present: present,
-      devices: loaded.registry
+      devices: loaded.registry,
+      templates: loaded.sources.map(\.template)
     )
     return write(plan, into: folder)
   }
@@ -251,10 +246,10 @@ struct ImportCommand: ConfiguredCommand {
   private func write(_ plan: ImportPlan, into folder: String) -> ExitCode {
     let report = ImportReport(json: json, isDry: isDry)
     do throws(FileError) {
-      if !isDry, plan.files.contains(where: \.isChanged) { try AtomicFile.makeFolder(folder) }
-      for file in plan.files {
-        if !isDry { try file.write() }
-        report.show(file)
+      if isDry {
+        plan.files.forEach(report.show)
+      } else {
+        try plan.write(into: folder, onWritten: report.show)
       }
     } catch {
       complain(error.description)

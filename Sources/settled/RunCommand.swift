@@ -10,6 +10,7 @@ import Engine
 import Gateway
 import GatewayCore
 import Glibc
+import Import
 import Journal
 import Operations
 
@@ -86,12 +87,17 @@ struct RunCommand: Command {
     }
   }
 
-  /// Reads settings and devices, at the start and at each reload.
-  private func reading() -> @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure> {
+  /// The files that the options name.
+  private var overrides: ConfigurationLoader.Overrides {
     var overrides = ConfigurationLoader.Overrides()
     overrides.config = config
     overrides.devices = devices
     overrides.socket = socket
+    return overrides
+  }
+
+  /// Reads settings and devices, at the start and at each reload.
+  private func reading() -> @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure> {
     let environment = Environment.all
     return { [overrides] in
       do throws(ConfigurationFailure) {
@@ -121,6 +127,7 @@ struct RunCommand: Command {
       }
     }
     gateway.enableReload(reading: read)
+    try gateway.enableImport(DeviceImport(overrides, environment: Environment.all))
     try loop.onSignal(SIGHUP) {
       gateway.reload { _ in }  // The log has the result.
     }

@@ -71,6 +71,45 @@ import Testing
     #expect(lines.contains { $0.contains("2 topics quarantined") })
   }
 
+  @Test func `an import says what it added and refused, and what stands in its way`() throws {
+    var report = Self.well()
+    var imports = StatusReport.Import()
+    imports.devices = 12
+    imports.added = ["a", "b", "c", "d", "e", "f"]
+    (imports.addedCount, imports.addedAt, imports.ageMilliseconds) = (9, 1_764_200_000_000, 61_000)
+    imports.refused = [
+      .init(subject: "Bridge: permit_join", reason: "its commands control a bridge")
+    ]
+    imports.refusedCount = 1
+    report.imports = imports
+    #expect(StatusAdvice.problems(in: report).isEmpty)
+    #expect(StatusReport(report.json)?.imports == imports)
+    let lines = StatusText.lines(of: report, width: 200).map(\.text)
+    #expect(
+      lines.contains("import    12 devices, newest a, b, c, d, e and 4 more, looked 61s ago"),
+      "\(lines)"
+    )
+    #expect(
+      lines.contains("          refused: Bridge: permit_join: its commands control a bridge")
+    )
+
+    report.imports?.unused = "lamp.yaml has changed since the gateway read it"
+    report.imports?.failure = "devices cannot be written"
+    let problems = StatusAdvice.problems(in: report)
+    #expect(problems.map(\.subject) == ["import", "import"])
+    #expect(problems[0].message == "nothing is imported: devices cannot be written")
+    #expect(problems[1].advice.contains(#""settle reload" reads the files"#))
+  }
+
+  @Test func `a gateway without devices that follows announcements waits for them`() {
+    var report = Self.well()
+    report.devices = StatusReport.Devices()
+    report.imports = StatusReport.Import()
+    let problems = StatusAdvice.problems(in: report)
+    #expect(problems.map(\.subject) == ["devices"])
+    #expect(problems.first?.advice.contains("Devices appear once") == true)
+  }
+
   @Test(arguments: [
     ("unreachable", "Start the broker there, open its port to this machine, or correct"),
     ("unresolved", "Correct the host's name"),

@@ -203,6 +203,26 @@ import Testing
     #expect(try next("broker", client)["connected"] == false)
   }
 
+  @Test func `devices that are imported are an event, and the list of devices names them`() throws {
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.lamp(policy: quick),
+      settings: "import: {quiet: 100ms}"
+    )
+    #expect(try curl("/v1/devices").json["import"]?["added_at"] == .null)
+    let client = try stream(bench, "")
+    let config = #"{"name":"Fan","unique_id":"f","command_topic":"fan/set"}"#
+    try bench.witness().publish("homeassistant/switch/fan/config", config, retain: true)
+
+    _ = try next("devices", client)
+
+    let devices = try curl("/v1/devices").json
+    #expect(devices["import"]?["added"] == ["fan"])
+    #expect(devices["import"]?["added_count"] == 1)
+    #expect(devices["import"]?["added_at"]?.double ?? 0 > 1_600_000_000_000)
+    #expect(devices["import"]?["refused_count"] == 0)
+    #expect(devices["devices"]?.elements?.count == 2)
+  }
+
   @Test func `streams without states are as they were, and the word is checked`() throws {
     let (bench, curl) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
     let client = try bench.rawHTTP()

@@ -70,7 +70,8 @@ final class ImportHome {
     )
   }
 
-  private func run(_ arguments: [String]) throws -> ProgramRun {
+  /// Runs a program to its end.
+  func run(_ arguments: [String]) throws -> ProgramRun {
     count += 1
     return try ProgramRun(arguments, in: folder, number: count)
   }
@@ -81,16 +82,26 @@ final class ImportHome {
   }
 
   /// Starts the gateway and returns when it is online.
-  func startGateway(_ arguments: [String] = []) throws {
+  ///
+  /// Without privileges the modes of files count for root too.
+  func startGateway(
+    _ arguments: [String] = [],
+    environment: [String: String] = [:],
+    withoutPrivileges: Bool = false
+  ) throws {
+    let isDenied = withoutPrivileges && geteuid() == 0
+    let prefix = isDenied ? ["/usr/bin/setpriv", "--bounding-set", "-all", "--"] : []
+    let before = client.messages.count
     gateway = try SpawnedProcess(
-      arguments: [
+      arguments: prefix + [
         BuiltProgram.path("settled"), "run", "--config", "\(folder)/settle.yaml",
       ] + arguments,
+      environment: Environment.all.merging(environment) { $1 },
       output: .discarded,
       errors: .file("\(folder)/gateway-errors")
     )
     let isOnline = client.waitFor { messages in
-      messages.contains { $0.topic == "settle/status" && $0.text == "online" }
+      messages.dropFirst(before).contains { $0.topic == "settle/status" && $0.text == "online" }
     }
     if !isOnline { Issue.record("\(TextFile.read("\(folder)/gateway-errors") ?? "no gateway")") }
   }

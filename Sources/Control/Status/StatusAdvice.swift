@@ -27,6 +27,7 @@ package struct StatusAdvice {
     advice.addCluster()
     advice.addQueue()
     advice.addDevices()
+    advice.addImport()
     advice.addReports()
     advice.addRestart()
     return advice.problems
@@ -289,7 +290,7 @@ package struct StatusAdvice {
   private mutating func addDevices() {
     let devices = report.devices
     if devices.count == 0, report.mistakes.isEmpty, report.setting("routes") == nil,
-      !isWithoutSettings
+      !isWithoutSettings, report.imports == nil
     {
       add(
         "devices",
@@ -308,6 +309,34 @@ package struct StatusAdvice {
       advice: "Check power, network and bridge."
         + #" Values for them wait for their "ttl", then expire."#
     )
+  }
+
+  private mutating func addImport() {
+    guard let imports = report.imports else { return }
+    if let failure = imports.failure {
+      add(
+        "import",
+        "nothing is imported: \(failure)",
+        advice: "Correct that, then \(command("import")) shows what is announced;"
+          + #" "settle reload" lets the gateway try again."#
+      )
+    }
+    if let reason = imports.unused {
+      add(
+        "import",
+        "devices were imported, and are not in use: \(reason)",
+        advice: "\(command("check")) lists every mistake; \"settle reload\" reads the files."
+      )
+    }
+    if report.devices.count == 0, imports.failure == nil, imports.unused == nil {
+      add(
+        "devices",
+        "there are none yet: nothing that can be imported is announced",
+        advice:
+          "Devices appear once their bridge announces them to this broker; \(command("import"))"
+          + " says what is skipped, and why."
+      )
+    }
   }
 
   private mutating func addReports() {

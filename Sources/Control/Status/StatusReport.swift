@@ -24,6 +24,8 @@ package struct StatusReport: ListedObject, Hashable, Sendable {
   package var queue: Queue?
   package var journal: Journal?
   package var http: HTTP?
+  /// What was imported while it runs; `nil` where announcements are not followed.
+  package var imports: Import?
   /// The cluster that the gateway is a member of; `nil` without one.
   package var cluster: Cluster?
   /// How long ago another gateway was seen on the same base topic.
@@ -60,6 +62,7 @@ package struct StatusReport: ListedObject, Hashable, Sendable {
     members.object("queue", &queue)
     members.object("journal", &journal)
     members.object("http", &http)
+    members.object("import", &imports, isShort: true)
     members.count("other_gateway_ms", &otherGatewayMilliseconds)
     members.texts("restart", &restart)
     members.member("counters", &counters) { json in
@@ -491,6 +494,64 @@ extension StatusReport {
       members.count("connections", &connections)
       members.count("streams", &streams)
       members.count("refused", &refused)
+    }
+  }
+
+  /// What the gateway imports by itself.
+  package struct Import: ListedObject, Hashable, Sendable {
+    /// The folder that it writes; `nil` before the first import.
+    package var folder: String?
+    /// How many announcements it knows.
+    package var announcements = 0
+    /// How many devices and groups the imported files have.
+    package var devices = 0
+    /// Some of the devices and groups that the newest import with new ones has added, how many they
+    /// are, and when that was, in milliseconds since 1970.
+    package var added: [String] = []
+    package var addedCount = 0
+    package var addedAt: Int?
+    /// Some of what the newest import has refused, and how much that is.
+    package var refused: [Refusal] = []
+    package var refusedCount = 0
+    /// How long ago the newest import ended.
+    package var ageMilliseconds: Int?
+    /// Why the gateway has not read what was written; `nil` if it has.
+    package var unused: String?
+    /// Why nothing can be imported; `nil` if it can.
+    package var failure: String?
+
+    package init() {}
+
+    package mutating func list(_ members: inout MemberList) {
+      members.text("folder", &folder)
+      members.count("announcements", &announcements)
+      members.count("devices", &devices)
+      members.texts("added", &added)
+      members.count("added_count", &addedCount)
+      members.count("added_at", &addedAt)
+      members.objects("refused", &refused)
+      members.count("refused_count", &refusedCount)
+      members.count("age_ms", &ageMilliseconds)
+      members.text("unused", &unused)
+      members.text("failure", &failure)
+    }
+  }
+
+  /// Something announced that was not imported.
+  package struct Refusal: ListedObject, Hashable, Sendable {
+    package var subject = ""
+    package var reason = ""
+
+    package init() {}
+
+    package init(subject: String, reason: String) {
+      self.subject = subject
+      self.reason = reason
+    }
+
+    package mutating func list(_ members: inout MemberList) {
+      members.text("subject", &subject, isNeeded: true)
+      members.text("reason", &reason)
     }
   }
 

@@ -116,8 +116,32 @@ package struct StatusText {
           + ", \(http.refused) refused"
       )
     }
+    if let imports = report.imports { add(imports) }
     addCounters()
     for warning in report.warnings { addWrapped(Self.padded("warning", to: 10), warning, .plain) }
+  }
+
+  /// How many of the names and refusals of an import are shown.
+  private static let shownImports = 5
+
+  private mutating func add(_ imports: StatusReport.Import) {
+    let added =
+      imports.added.isEmpty
+      ? ""
+      : ", newest " + imports.added.prefix(Self.shownImports).joined(separator: ", ")
+        + (imports.addedCount > Self.shownImports
+          ? " and \(imports.addedCount - Self.shownImports) more" : "")
+    let age = imports.ageMilliseconds.map { ", looked \(AgeText.text($0)) ago" } ?? ""
+    add("import", Self.counted(imports.devices, "device", "devices") + added + age)
+    for refusal in imports.refused.prefix(Self.shownImports) {
+      addWrapped(
+        Self.padded("", to: Self.margin),
+        "refused: \(refusal.subject): \(refusal.reason)",
+        .plain
+      )
+    }
+    let rest = imports.refusedCount - Self.shownImports
+    if rest > 0 { add("", "\(rest) more refused; --json and the log have them") }
   }
 
   private mutating func add(_ cluster: StatusReport.Cluster) {

@@ -177,7 +177,8 @@ struct EventEncoder {
     rejectedValues.isEmpty ? nil : rejectedValues[event.number]
   }
 
-  private func wallMilliseconds(at moment: Moment) -> Int64 {
+  /// The time of a moment, in milliseconds since 1970.
+  func wallMilliseconds(at moment: Moment) -> Int64 {
     wall.milliseconds + Self.milliseconds(from: wall.at, to: moment)
   }
 

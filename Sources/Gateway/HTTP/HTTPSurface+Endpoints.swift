@@ -53,7 +53,8 @@ extension HTTPSurface {
   private func serveDocument(_ endpoint: Endpoint, _ exchange: HTTPExchange) throws(Problem) {
     switch endpoint {
     case .devices:
-      answer(exchange, type: "application/json", DeviceListing(documents, context))
+      let imports = gateway.imports?.report(at: EventLoop.now())
+      answer(exchange, type: "application/json", DeviceListing(documents, context, imports))
     case .device(let id):
       do throws(ValidationError) {
         let device = try context.registry.deviceIndex(of: id)
@@ -274,7 +275,7 @@ extension HTTPSurface {
   }
 }
 
-/// All devices, the scenes and the broker, as `GET /v1/devices` lists them; each device as it is
+/// All devices, the scenes, the broker and what was imported, as `GET /v1/devices` lists them; each device as it is
 /// when written.
 ///
 /// A device's number stays valid after a reload, even if the device is gone.
@@ -283,9 +284,11 @@ struct DeviceListing: PartialDocument {
   private let context: GatewayContext
   private var rest: ArraySlice<Int>
   private var hasBegun = false
+  private let imports: StatusReport.Import?
 
-  init(_ documents: DeviceDocuments, _ context: GatewayContext) {
+  init(_ documents: DeviceDocuments, _ context: GatewayContext, _ imports: StatusReport.Import?) {
     self.documents = documents
+    self.imports = imports
     self.context = context
     rest = context.registry.deviceNumbers[...]
   }
@@ -299,6 +302,10 @@ struct DeviceListing: PartialDocument {
       JSONWriter.append(.array(scenes), to: &bytes)
       bytes.append(contentsOf: #","broker":"#.utf8)
       JSONWriter.append(broker, to: &bytes)
+      if let imports {
+        bytes.append(contentsOf: #","import":"#.utf8)
+        JSONWriter.append(Self.summary(imports), to: &bytes)
+      }
       bytes.append(contentsOf: "}\n".utf8)
       return false
     }
@@ -306,5 +313,16 @@ struct DeviceListing: PartialDocument {
     hasBegun = true
     JSONWriter.append(documents.deviceObject(number, at: EventLoop.now()), to: &bytes)
     return true
+  }
+
+  /// What was added last, once it is in use, and how much was refused.
+  private static func summary(_ imports: StatusReport.Import) -> JSONValue {
+    let last = imports.unused == nil ? imports : StatusReport.Import()
+    return .object([
+      "added": .array(last.added.map { .string($0) }),
+      "added_count": .integer(Int64(last.addedCount)),
+      "added_at": last.addedAt.map { .integer(Int64($0)) } ?? .null,
+      "refused_count": .integer(Int64(imports.refusedCount)),
+    ])
   }
 }

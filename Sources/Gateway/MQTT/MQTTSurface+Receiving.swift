@@ -28,6 +28,7 @@ extension MQTTSurface {
       // The session of a route that forwards it receives it too.
       return
     }
+    let isAnnouncement = broker == 0 && (onAnnouncement?(topic, payload, now) ?? false)
     var isKnown = broker == 0 && (discovery?.receive(topic, payload, message) ?? false)
     guard payload.count <= payloadLimit else {
       if isKnown { return }
@@ -45,7 +46,7 @@ extension MQTTSurface {
           ofPartition: context.receivingPartition,
           at: now
         )
-      if isForwarded || announcesGroups { return }
+      if isForwarded || announcesGroups || isAnnouncement { return }
       let size = payload.count
       return context.core.reject(
         .tooLarge,
@@ -85,7 +86,7 @@ extension MQTTSurface {
       ofPartition: context.receivingPartition,
       at: now
     )
-    if isRouted || announcesGroups { isKnown = true }
+    if isRouted || announcesGroups || isAnnouncement { isKnown = true }
     if !isKnown, broker == 0 { receiveUnknown(topic, message, at: now) }
   }
 

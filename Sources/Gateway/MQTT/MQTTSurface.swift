@@ -52,6 +52,9 @@ final class MQTTSurface {
   var onConnection: ((_ isUp: Bool) -> Void)?
   /// Called when a message to a device is rejected that names none of its properties.
   var onRejection: ((EventObject, _ device: Int) -> Void)?
+  /// Receives each message of the gateway's own broker, where announcements are followed; answers
+  /// whether it is one.
+  var onAnnouncement: ((Span<UInt8>, Span<UInt8>, Moment) -> Bool)?
   /// Called when a device came online or went offline.
   var onAvailability: ((_ device: Int) -> Void)?
 
@@ -180,7 +183,8 @@ final class MQTTSurface {
     var limits = configuration.limits
     limits.payload = max(
       limits.payload,
-      RouteMessages.announcementLimit(configuration)
+      RouteMessages.announcementLimit(configuration),
+      configuration.importing == nil ? 0 : limits.announcement
     )
     // In a cluster a second process of a member's name must not take the first one's connection.
     let ending = configuration.cluster.map { _ in "-" + String(context.processNumber, radix: 36) }

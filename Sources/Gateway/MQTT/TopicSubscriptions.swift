@@ -4,6 +4,7 @@
 import Configuration
 import Devices
 import HomeAssistant
+import Import
 import LastOut
 import MQTT
 import Routing
@@ -17,6 +18,8 @@ struct TopicSubscriptions: Sendable {
   /// The topics of inputs, and those on which sleeping devices report themselves.
   private let liveTopics: [String]
   private let announcer: DiscoveryAnnouncer?
+  /// The topics of announcements that are imported.
+  private let announcements: [String]
   private let isPublic: Bool
   private let isCluster: Bool
   /// The topics of devices that appear with their first message.
@@ -34,12 +37,15 @@ struct TopicSubscriptions: Sendable {
     status = "\(base)/status"
     routes = configuration.routes
     isPublic = configuration.isPublic
+    let request = DeviceImport.request(configuration)
+    announcements = request.map { $0.filters + $0.bridgeFilters } ?? []
     isCluster = configuration.cluster != nil
     self.sources = sources.map(\.filter)
     self.announcer = announcer
     let inputs = configuration.inputs.map(\.topic)
     var others = ["\(base)/#"] + inputs + routes.map(\.from.topic)
     if let announcer { others += [announcer.birthTopic] + announcer.filters }
+    others += announcements
     let devices = DeviceTopics(registry, apartFrom: others)
     stateTopics = Self.unique(devices.states + sources.map(\.filter))
     liveTopics = Self.unique(inputs + devices.awake)
@@ -77,6 +83,7 @@ struct TopicSubscriptions: Sendable {
         }
       }
       subscriptions += liveTopics.map { .init(filter: $0, wantsRetained: false) }
+      subscriptions += announcements.map { .init(filter: $0, wantsRetained: true, noLocal: true) }
     }
     for route in routes where (route.from.broker ?? "") == (name ?? "") {
       // A route without a policy forwards messages unchanged, retained ones included.

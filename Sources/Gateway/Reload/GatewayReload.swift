@@ -33,20 +33,27 @@ final class GatewayReload {
 
   /// The digest of the device files in use.
   private(set) var digest: UInt64
+  /// The hash of each file as it was read, or written by an import since, by path.
+  private(set) var hashes: [String: Int]
+  /// How often the files were read again.
+  private(set) var count = 0
 
   /// Called when the new definitions count.
   var onReplaced: (() -> Void)?
   /// Called before the reload is reported: what it ended is reported first.
   var onFinish: (() -> Void)?
+  /// Called when the files were read again, and count.
+  var onRead: (() -> Void)?
 
   /// - Throws: When the loop cannot be woken from another thread.
   init(
     _ context: GatewayContext,
     mqtt: MQTTSurface,
-    digest: UInt64
+    configuration: LoadedConfiguration
   ) throws(OperationsError) {
     self.context = context
-    self.digest = digest
+    digest = configuration.digest
+    hashes = configuration.hashes
     self.mqtt = mqtt
     reloader = try Reloader(
       context.loop,
@@ -80,9 +87,16 @@ final class GatewayReload {
     let configuration = context.configuration
     return GatewayFiles(
       settings: configuration.settingsFile,
-      devices: configuration.devicesDirectory
+      devices: configuration.devicesDirectory,
+      stateDevices: configuration.stateDevices.flatMap { WorkingFolder.exists($0) ? $0 : nil }
     ).absolute
   }
+
+  /// Whether a reload is in progress.
+  var isBusy: Bool { reloader?.isBusy ?? false }
+
+  /// An import has written files.
+  func wrote(_ files: [String: Int]) { hashes.merge(files) { $1 } }
 
   /// When the next step has something to do; `nil` when nothing waits.
   var deadline: Moment? {
@@ -229,8 +243,13 @@ final class GatewayReload {
 
   private func finishReload(_ reload: ReloadProgress) {
     onFinish?()
-    if reload.prepared.arrivals == nil { logReload(reload.prepared.report) }
     reload.phase = .freeing
+    if let hashes = reload.prepared.hashes {
+      logReload(reload.prepared.report)
+      self.hashes = hashes
+      count += 1
+      onRead?()
+    }
     reloader?.finish(.success(reload.prepared.report))
   }
 

@@ -47,6 +47,8 @@ struct PreparedReload: Sendable {
   let sources: [DeviceSource]
   /// The digest of the device files.
   let digest: UInt64
+  /// The hash of each file that was read, by path; `nil` where none was.
+  private(set) var hashes: [String: Int]?
   /// The devices that messages named and that are added, where that is all there is.
   var arrivals: [DeviceArrivals.Arrival]?
 
@@ -69,6 +71,7 @@ struct PreparedReload: Sendable {
       digest: loaded.digest,
       continuing: base
     )
+    hashes = loaded.hashes
   }
 
   /// The configuration in use, with devices that messages named.
@@ -188,7 +191,7 @@ struct PreparedReload: Sendable {
       "journal": old.journal != new.journal, "cluster": old.cluster != new.cluster,
       "brokers": old.brokers != new.brokers,
       "routes": old.routes != new.routes, "limits": old.limits != new.limits,
-      "discovery": old.discovery != new.discovery,
+      "discovery": old.discovery != new.discovery, "import": old.importing != new.importing,
     ]
     return isOther.filter(\.value).map(\.key)
   }

@@ -19,8 +19,8 @@ package final class Collector {
     case tooMuch
   }
 
-  private static let maximumMessages = 100_000
-  private static let maximumBytes = 128 << 20
+  package static let maximumMessages = 100_000
+  package static let maximumBytes = 128 << 20
 
   package private(set) var announcements: [Announcement] = []
   /// Called when the broker accepts the connection.

@@ -118,8 +118,6 @@ package struct SetupFolder: Hashable, Sendable {
 package struct NextSteps: Hashable, Sendable {
   /// The command that starts the gateway.
   package let start: String
-  /// The command that adds devices once they announce themselves.
-  package let addDevices: String
   /// A command that changes a value of a device; `nil` without a device that has a known one.
   package let change: String?
   /// Where a first device belongs; `nil` if there are devices.
@@ -131,7 +129,6 @@ package struct NextSteps: Hashable, Sendable {
   package init(_ folder: SetupFolder, registry: Registry) {
     needsGroup = folder.isSystem && Self.hasService
     start = Self.start(folder)
-    addDevices = CommandAdvice.settle("import", settings: folder.settings)
     let entries = registry.properties
     change =
       entries.lazy.compactMap { Self.change($0, named: "brightness") }.first
@@ -205,6 +202,7 @@ package struct SetupSettings: Hashable, Sendable {
       mqtt:
       \(broker)
       devices: devices        # the folder beside this file; its *.yaml describe the devices
+      import: auto            # devices that are announced later appear by themselves
       \(lanes)\(journalLine)
       # The panel for a browser on this machine, and the HTTP API:
       # http: {listen: [127.0.0.1:8484]}

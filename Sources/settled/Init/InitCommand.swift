@@ -22,7 +22,8 @@ struct InitCommand: DaemonCommand {
 
     It writes settle.yaml, device files as "settle import" does, and the password, if there is \
     one, into a file of its own with mode 600. The settings name a journal too, so that accepted \
-    values survive a crash. An existing file is never replaced: the exit code is then 65. Without \
+    values survive a crash, and "import: auto", so that devices that are announced later appear \
+    by themselves. An existing file is never replaced: the exit code is then 65. Without \
     --config the folder is /etc/settle for root, else ./config; and nothing is written while a \
     gateway runs that has settings already.
 

@@ -135,8 +135,7 @@ struct InitReport {
     if let place = steps.firstDevice {
       StandardOutput.print("\nNo device yet. A first one is a file such as \(place):\n")
       for line in NextSteps.example.split(separator: "\n") { StandardOutput.print("  \(line)") }
-      StandardOutput.print("\nOnce devices announce themselves, this adds them:\n")
-      StandardOutput.print("  \(steps.addDevices)")
+      StandardOutput.print("\nDevices that announce themselves later appear by themselves.")
     }
     StandardOutput.print("\nNext, start the gateway:\n\n  \(steps.start)\n")
     if let change = steps.change {

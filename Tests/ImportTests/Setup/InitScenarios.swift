@@ -49,6 +49,7 @@ import Testing
     #expect(check.code == 0)
     #expect(check.output.hasPrefix("OK: 1 device, 3 properties"))
     #expect(settings.contains("\njournal: {path: journal.db}\n"))
+    #expect(settings.contains("\nimport: auto "))
     let status = try home.run([
       BuiltProgram.path("settled"), "status", "--config", home.target + "/settle.yaml", "--json",
       "--socket", home.folder + "/none.sock",
@@ -68,7 +69,7 @@ import Testing
     #expect(run.code == 0)
     #expect(run.output.contains("note  devices      no device that can be set is announced\n"))
     #expect(run.output.contains("is a file such as \(home.target)/devices/lamp.yaml:\n"))
-    #expect(run.output.contains("\n  settle import --config \(home.target)/settle.yaml\n"))
+    #expect(run.output.contains("\nDevices that announce themselves later appear by themselves.\n"))
     let example = run.output.split(separator: "\n").filter { $0.hasPrefix("  ") }
       .drop { $0 != "  lamp:" }.prefix { $0 == "  lamp:" || $0.hasPrefix("    ") }
       .map { $0.dropFirst(2) + "\n" }.joined()

@@ -1,0 +1,213 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Control
+import GatewayCore
+import Import
+import LastOut
+import Operations
+import Synchronization
+import Values
+
+/// Imports what is announced while the gateway runs, and reloads.
+///
+/// ``AnnouncementFollower`` decides when. The import itself reads, compares and writes files on a
+/// thread of its own; the event loop hands it what is announced, and receives what became of it.
+final class GatewayImport {
+  /// What the other thread leaves for the loop.
+  private final class Mailbox: Sendable {
+    let outcome = Mutex<DeviceImport.Outcome?>(nil)
+  }
+
+  private let context: GatewayContext
+  private let reloads: GatewayReload
+  private let importer: DeviceImport
+  private var follower: AnnouncementFollower
+  private let mailbox = Mailbox()
+  private var waker: Waker?
+  /// How many reloads had ended when the import that runs began.
+  private var startedAfter = 0
+  /// Whether files were written that the gateway has not read.
+  private var isUnread = false
+  /// Whether the reload in progress was asked for here.
+  private var isReloading = false
+  /// Why that is so, or nothing is written, as the log has it.
+  private var obstacle: DeviceImport.Obstacle?
+  /// What the newest import refused, so that the log has each once.
+  private var refused: Set<ImportDiagnostic> = []
+  private var isFullLogged = false
+  private var last = StatusReport.Import()
+  private var endedAt: Moment?
+
+  /// How many refusals are shown.
+  private static let shownRefusals = 20
+  /// How many of the devices that were added are named.
+  private static let namedDevices = 100
+
+  /// `nil` where the settings have no import.
+  ///
+  /// - Throws: When the loop cannot be woken from another thread.
+  init?(
+    _ context: GatewayContext,
+    reloads: GatewayReload,
+    importer: DeviceImport
+  ) throws(OperationsError) {
+    guard let settings = context.configuration.importing,
+      let request = DeviceImport.request(context.configuration)
+    else { return nil }
+    self.context = context
+    self.reloads = reloads
+    self.importer = importer
+    follower = AnnouncementFollower(settings, request: request)
+    waker = try context.loop.makeWaker(named: "import") { [weak self] in
+      if let self, let outcome = mailbox.outcome.withLock({ $0.take() }) { finish(outcome) }
+    }
+  }
+
+  /// When an import is due; `nil` while nothing is new, or a reload is in progress.
+  var deadline: Moment? { isBlocked ? nil : follower.deadline }
+
+  private var isBlocked: Bool { reloads.isBusy || context.core.isShuttingDown }
+
+  /// Receives a message; `false` for one that announces nothing.
+  func receive(_ topic: Span<UInt8>, _ payload: Span<UInt8>, at now: Moment) -> Bool {
+    let isAnnouncement = follower.receive(topic, payload, at: now)
+    if follower.isFull, !isFullLogged {
+      isFullLogged = true
+      last.failure = "more is announced than an import accepts"
+      context.log.error("Nothing is imported", ["reason": last.failure ?? ""])
+    }
+    return isAnnouncement
+  }
+
+  /// Begins an import if one is due.
+  func advance(to now: Moment) {
+    guard !isBlocked, let announced = follower.begin(at: now) else { return }
+    startedAfter = reloads.count
+    let base = DeviceImport.Base(
+      settings: context.configuration,
+      registry: context.registry,
+      hashes: reloads.hashes
+    )
+    let (importer, mailbox, waker) = (importer, mailbox, waker)
+    do throws(OperationsError) {
+      let thread = try WorkerThread {
+        let outcome = importer.run(announced, base: base)
+        mailbox.outcome.withLock { $0 = outcome }
+        waker?.wake()
+      }
+      thread.detach()
+    } catch {
+      var outcome = DeviceImport.Outcome()
+      outcome.obstacle = .failed(error.description)
+      finish(outcome)
+    }
+  }
+
+  private func finish(_ outcome: DeviceImport.Outcome) {
+    let now = EventLoop.now()
+    follower.finish()
+    endedAt = now
+    reloads.wrote(outcome.written)
+    if !outcome.written.isEmpty { isUnread = true }
+    record(outcome, at: now)
+    // Files that were read meanwhile are compared again.
+    if reloads.count != startedAfter || reloads.isBusy { return follower.filesChanged(at: now) }
+    switch outcome.obstacle {
+    case .failed: sayOnce(outcome.obstacle)
+    case .changed, .mistakes: if isUnread { sayOnce(outcome.obstacle) }
+    case nil:
+      sayOnce(nil)
+      if isUnread { reload() }
+    }
+  }
+
+  private func reload() {
+    isReloading = true
+    reloads.reload { [weak self] result in
+      self?.isReloading = false
+      // The log has the reason.
+      if case .failure(let refusal) = result { self?.last.unused = refusal.error.message }
+    }
+  }
+
+  /// Files were read, and count.
+  func filesRead(at now: Moment) {
+    if !isReloading { follower.filesChanged(at: now) }
+    isReloading = false
+    isUnread = false
+    sayOnce(nil)
+  }
+
+  // MARK: - Reports
+
+  private func record(_ outcome: DeviceImport.Outcome, at now: Moment) {
+    last.folder = outcome.folder
+    last.refused = outcome.refused.prefix(Self.shownRefusals).map {
+      .init(subject: $0.subject, reason: $0.reason)
+    }
+    last.refusedCount = outcome.refusedCount
+    logRefusals(outcome)
+    if case .failed = outcome.obstacle {} else { last.devices = outcome.devices }
+    guard let first = outcome.added.first else { return }
+    last.added = Array(outcome.added.prefix(Self.namedDevices))
+    last.addedCount = outcome.added.count
+    context.synchronizeEncoder(at: now)
+    last.addedAt = Int(context.encoder.wallMilliseconds(at: now))
+    context.log.info(
+      "Devices imported",
+      [
+        "count": String(outcome.added.count), "first": first, "folder": outcome.folder ?? "",
+      ]
+    )
+  }
+
+  private func logRefusals(_ outcome: DeviceImport.Outcome) {
+    for refusal in outcome.refused where !refused.contains(refusal) {
+      context.log.warning(
+        "Not imported",
+        ["what": refusal.subject, "reason": refusal.reason]
+      )
+    }
+    let rest = outcome.refusedCount - outcome.refused.count
+    if rest > 0, outcome.refused.contains(where: { !refused.contains($0) }) {
+      context.log.warning("More was not imported", ["count": String(rest)])
+    }
+    refused = Set(outcome.refused)
+  }
+
+  /// Logs an obstacle unless it was the last one; `nil` if there is none any more.
+  private func sayOnce(_ new: DeviceImport.Obstacle?) {
+    last.unused = nil
+    if !follower.isFull { last.failure = nil }
+    defer { obstacle = new }
+    guard let new else { return }
+    let reason: String
+    switch new {
+    case .changed(let path):
+      reason = "\(path) has changed since the gateway read it"
+      last.unused = reason
+    case .mistakes(let mistake):
+      reason = mistake
+      last.unused = reason
+    case .failed(let failure):
+      reason = failure
+      last.failure = reason
+    }
+    guard new != obstacle else { return }
+    context.log.warning(
+      last.unused == nil
+        ? "Nothing is imported" : "Imported devices are in the files, and count after a reload",
+      ["reason": reason]
+    )
+  }
+
+  /// What `status` shows.
+  func report(at now: Moment) -> StatusReport.Import {
+    var report = last
+    report.announcements = follower.count
+    report.ageMilliseconds = endedAt?.milliseconds(to: now)
+    return report
+  }
+}
