@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Areas, tiles, addresses, order, scenes, the wall, settings."""
 
+import json
 import re
 import time
 
@@ -85,6 +86,40 @@ class Lanes(Case):
         self.browser.wait(f"return {cells} === 'zigbee | 0 | 0 of 7 | 2/s | – | 0'")
         self.browser.run("document.querySelector('#settings').close()")
         self.browser.wait("return !document.querySelector('#settings').open")
+
+
+LAMP = """
+lamp:
+  properties:
+    level: {type: integer, range: [0, 100], command: {topic: lamp/set}}
+"""
+
+
+class Imports(Case):
+    settings = {"devices": LAMP, "states": {}, "lines": "import: {quiet: 200ms}\n"}
+
+    def open(self, browser):
+        browser.open(self.stage.url)
+        browser.wait("return document.querySelectorAll('.tile').length >= 1")
+        self.addCleanup(browser.run, "localStorage.clear()")
+
+    def test_devices_that_appear_are_announced_and_shown_on_request(self):
+        for name in ("Fan", "Plug"):
+            config = {"name": name, "unique_id": name, "command_topic": f"{name}/set"}
+            self.stage.devices.publish(f"homeassistant/switch/{name}/config", json.dumps(config), retain=True)
+        self.browser.wait("return document.querySelectorAll('.tile').length === 3")
+        self.browser.wait("return !document.querySelector('#notice').hidden")
+        self.assertIn("added", self.browser.run("return document.querySelector('#notice-text').textContent"))
+        self.assertEqual(len(self.browser.run(SHOWN)), 3)
+        self.browser.click("#notice-show")
+        self.assertNotIn("lamp", self.browser.run(SHOWN))
+        self.assertTrue(self.browser.run("return document.querySelector('#notice').hidden"))
+        self.browser.click("[data-only=added]")
+        self.assertEqual(len(self.browser.run(SHOWN)), 3)
+        # Who has looked is not told again.
+        self.open(self.browser)
+        self.browser.wait("return document.querySelectorAll('.tile').length === 3")
+        self.assertTrue(self.browser.run("return document.querySelector('#notice').hidden"))
 
 
 class House(Case):

@@ -4,12 +4,15 @@
 // The bar: the connection, the search, the filters, the count, and the page that asks for the token.
 
 import { hide, say, set } from "./dom.js";
+import { keep, stored } from "./settings.js";
 import { counted } from "./values.js";
 import { t } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
 /** The least time, in milliseconds, between two counts. */
 const PACE = 200;
+/** When the devices were imported that somebody has looked at last, in this browser. */
+const SEEN = "settle.imported";
 
 export class Bar {
   constructor(app) {
@@ -17,6 +20,15 @@ export class Bar {
     this.state = "connecting";
     this.countedAt = 0;
     this.timer = null;
+    /** The devices that were imported since somebody looked, how many, and when the last were. */
+    this.added = new Set();
+    this.addedCount = 0;
+    this.addedAt = 0;
+    byId("notice-show").addEventListener("click", () => {
+      this.lookedAtAdded();
+      app.page.showOnly("added");
+    });
+    byId("notice-close").addEventListener("click", () => this.lookedAtAdded());
     const filter = byId("filter");
     filter.addEventListener("input", () => app.page.search(filter.value));
     addEventListener("keydown", (event) => {
@@ -68,6 +80,25 @@ export class Bar {
     this.showBanner();
   }
 
+  /** Says how many devices the gateway has imported since somebody looked. */
+  showImport(facts) {
+    const at = facts?.added_at ?? 0;
+    if (at === 0 || at === this.addedAt || String(at) === stored(localStorage, SEEN)) return;
+    this.addedAt = at;
+    if (this.addedCount === 0) this.added.clear();
+    for (const id of facts.added) this.added.add(id);
+    this.addedCount += facts.added_count;
+    const refused = facts.refused_count > 0 ? t("refusedNotice", counted(facts.refused_count)) : "";
+    say(byId("notice-text"), t("addedNotice", this.addedCount) + refused);
+    hide(byId("notice"), false);
+  }
+
+  lookedAtAdded() {
+    keep(localStorage, SEEN, String(this.addedAt));
+    this.addedCount = 0;
+    hide(byId("notice"), true);
+  }
+
   showBanner() {
     const state = this.state === "live" && !this.app.house.hasBroker ? "noBroker" : this.state;
     set(byId("link"), "data-state", state);
@@ -92,6 +123,8 @@ export class Bar {
     this.countedAt = now;
     const { house, progress, page } = this.app;
     const counts = { settling: 0, failed: 0, offline: house.devices.filter((device) => !device.online).length };
+    // Only while they are shown: it leads back to all.
+    counts.added = page.only === "added" ? this.added.size : 0;
     for (const name of progress.values()) {
       if (name === "settling" || name === "waiting" || name === "unsent") counts.settling += 1;
       if (name === "failed") counts.failed += 1;

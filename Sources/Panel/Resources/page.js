@@ -104,6 +104,7 @@ export class Page {
   belongs(tile) {
     if (this.only === null || this.kept.has(tile)) return true;
     if (this.only === "offline") return !tile.device.online;
+    if (this.only === "added") return this.app.bar.added.has(tile.device.id);
     return tile.device.keys.some((key) => {
       const name = this.app.progress.get(key);
       return this.only === "failed" ? name === "failed" : OPEN.has(name);

@@ -67,6 +67,7 @@ class Panel {
     this.isLoaded = true;
     for (const key of this.house.keys.values()) this.dirty.add(key);
     this.draw();
+    this.bar.showImport(answer.import);
     if (isFirst) this.page.route();
   }
 

@@ -38,7 +38,7 @@ export class Settings {
     if (!app.shared.isKept) parts.push(h("p", { class: "setting quiet" }, t("sharedInMemory")));
     if (app.link.token !== null) parts.push(this.share(app.link.token));
     dialog.showModal();
-    dialog.replaceChildren(h("div", { class: "sheet-inner" }, ...parts, lanesSection(app.link, dialog)));
+    dialog.replaceChildren(h("div", { class: "sheet-inner" }, ...parts, lanesSection(app.link, dialog), importSection(app.link)));
   }
 
   /** A code that another device scans to sign in. */
@@ -89,6 +89,25 @@ function row({ name, rate, waiting, in_flight: inFlight, window }) {
     cell(rate === null ? "–" : t("perSecond", counted(rate))),
     cell(window?.round_trip_ms == null ? "–" : duration(window.round_trip_ms)),
     cell(window ? counted(window.lost) : "–"));
+}
+
+/** What the gateway has imported and refused; nothing where it imports nothing. */
+function importSection(link) {
+  const section = h("section", { class: "setting", hidden: true }, h("h3", {}, t("imported")));
+  const show = async () => {
+    try {
+      const facts = (await link.get("v1/status")).import;
+      if (!facts) return;
+      const lines = [t("importedCount", facts.devices), facts.failure, facts.unused, facts.added.slice(0, 10).join(", ")];
+      section.append(...lines.filter((line) => line).map((line) => h("p", { dir: "auto" }, line)));
+      section.append(...facts.refused.map(({ subject, reason }) => h("p", { class: "quiet", dir: "auto" }, `${subject}: ${reason}`)));
+      section.hidden = false;
+    } catch {
+      // The connection's state is shown in the bar.
+    }
+  };
+  show();
+  return section;
 }
 
 // A display on the wall, at `?kiosk`: it stays awake, and loads itself again after an upgrade of the gateway.
