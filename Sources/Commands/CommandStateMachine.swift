@@ -92,6 +92,12 @@ package struct CommandStateMachine: ~Copyable {
     return isIdle ? deliveries[key].confirmedTarget : nil
   }
 
+  /// The device of `key` has gone: it moves no further.
+  package mutating func stand(_ key: KeyIndex) {
+    deliveries.update(key) { $0.stand() }
+    refreshTarget(key)
+  }
+
   /// The number of the newest command of `key` that had a phase; 0 before the first.
   package func newestNumber(of key: KeyIndex) -> UInt64 { log.statuses.newestNumber(of: key) }
 

@@ -119,8 +119,10 @@ extension GatewayCore {
       return
     }
     if !isOnline {
-      let targets = wasOnline ? restorable(of: device) : nil
-      if let targets { restorations.left(device, with: targets) }
+      guard wasOnline else { return }
+      let targets = restorable(of: device)
+      restorations.left(device, with: targets)
+      for key in targets.keys { commands.stand(key) }
     } else {
       restorations.isPresent(device)
       if commands.sendQueue.isDeviceOnline(device) { restorations.returned(device, at: now) }

@@ -119,7 +119,7 @@ struct MistakeTests {
     #expect(try load("").1 == [effect + " that says when it returns"])
     #expect(
       try load(own, ", confirm: {backoff: 11}").1.first?.contains(
-        "backoff: found 11, expected 1 to 10"
+        "backoff: found '11', expected 1 to 10"
       ) == true
     )
     let (patient, _) = try load(own, ", confirm: {retries: 3, backoff: 1.5}")

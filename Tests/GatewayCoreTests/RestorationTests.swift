@@ -129,6 +129,21 @@ import Values
     #expect(try house.published(for: 120).isEmpty)
   }
 
+  @Test func `it gets it back soon after its command, too`() throws {
+    for (first, then) in [(100, 254), (254, 254), (0, 40), (254, 0)] as [(Double, Double)] {
+      var house = House()
+      try house.report(["power": true, "brightness": JSONValue(shortest: first)])
+      try house.bench.set("lamp/brightness", .number(80))
+      #expect(try house.published(for: 1) == ["brightness 80"])
+      try house.report(["brightness": 80])
+      _ = try house.published(for: 1)
+      house.lamp(isOnline: false)
+      house.lamp(isOnline: true)
+      try house.report(["power": true, "brightness": JSONValue(shortest: then)])
+      #expect(try house.published(for: 1) == ["brightness 80"])
+    }
+  }
+
   @Test func `the events have the source restore`() throws {
     var house = try dark()
     house.lamp(isOnline: true)

@@ -277,14 +277,18 @@ class Disk:
         self.mount()
 
     def mount(self):
-        subprocess.run(["mount", "-o", "loop", self.image, self.folder], check=True)
+        # A device of its own each time: one that stopped may live on in another mount namespace.
+        command = ["losetup", "--find", "--show", self.image]
+        self.device = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        subprocess.run(["mount", self.device, self.folder], check=True)
 
     def unmount(self):
         # A process that was killed may still be there for a moment.
         for _ in range(100):
             if subprocess.run(["umount", self.folder], capture_output=True, check=False).returncode == 0:
-                return
+                break
             time.sleep(0.05)
+        subprocess.run(["losetup", "--detach", self.device], capture_output=True, check=False)
 
     def stop(self):
         file = os.open(self.folder, os.O_RDONLY)

@@ -329,6 +329,12 @@ struct Delivery {
     return false
   }
 
+  /// The device has lost its power, or is gone: it moves no further, and its next report says where it
+  /// stands.
+  mutating func stand() {
+    if inFlight == nil { travel.stop() }
+  }
+
   /// The key is at rest: what the device has is the target, unless the key `keepsTarget`.
   mutating func rest(keepsTarget: Bool) {
     let target = travel.target
