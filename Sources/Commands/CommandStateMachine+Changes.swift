@@ -94,7 +94,8 @@ extension CommandStateMachine {
         ?? facts[key].expiry(from: now),
       origin: options.origin,
       members: options.members,
-      rides: options.rides
+      rides: options.rides,
+      flow: sendQueue.lanes.flow(of: options.origin?.source, at: now)
     )
     log.emitAccepted(
       change,

@@ -214,6 +214,7 @@ extension CommandStateMachine {
   /// Sends the command of `lead`, in one message with those that merge with it, or with those of
   /// its group.
   private mutating func send(_ lead: KeyIndex, at now: Moment) -> CommandPublish {
+    sendQueue.takeTurn(lead)
     let group = GroupMessage.led(by: lead, in: &self, at: now)
     let keys = group?.keys ?? gather(lead, at: now)
     let commands = sendQueue.dequeue(keys, for: group?.name, at: now)

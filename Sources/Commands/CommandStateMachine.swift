@@ -316,7 +316,8 @@ extension CommandStateMachine {
       expiresAt: expiresAt,
       origin: origin,
       members: options,
-      isReplayed: true
+      isReplayed: true,
+      flow: sendQueue.lanes.flow(of: origin?.source, at: now)
     )
     log.statuses.record(.accepted, of: change.number, for: key, at: now)
     setTarget(value, of: key)

@@ -156,7 +156,8 @@ extension SimulatedLife {
     _ options: Model.Options
   ) -> ValidationError? {
     let full = ChangeOptions(
-      origin: options.caller == 0 ? nil : ChangeOrigin(replyTo: options.caller),
+      origin: options.caller == 0
+        ? nil : ChangeOrigin(source: "hand \(options.caller % 3)", replyTo: options.caller),
       ttl: options.ttl,
       members: options.transition.map { [.init("transition", JSONValue(shortest: $0))] },
       skipsQuiet: options.skipsQuiet

@@ -22,6 +22,11 @@ import Testing
     #expect(seen.prompt.missing.isEmpty, "\(seen)")
   }
 
+  /// A value in its quiet period rides in the message of another property, whose turn it is.
+  @Test func `a life whose lanes were once told in the wrong order breaks no rule`() {
+    #expect(LifeReport(seed: 462, steps: 1000).breach == nil)
+  }
+
   @Test(arguments: [false, true])
   func `the same seed lives the same life`(isJournalled: Bool) {
     let first = SimulatedLife(seed: 7, isJournalled: isJournalled, isTraced: true)

@@ -61,6 +61,8 @@ struct PendingChange: Sendable {
   /// Whether it contradicts another value of its change, and is sent in that one's message or not
   /// at all.
   var rides = false
+  /// Which flow it is of; see ``FlowNumbers``.
+  var flow: UInt32 = 0
 }
 
 /// A step or toggle that waited for its device's state, as the value that it resulted in.

@@ -149,8 +149,12 @@ extension SendQueue {
     companions: (KeyIndex) -> [KeyIndex]
   ) -> [KeyIndex: Moment] {
     guard isConnected, lanes.count > 0 else { return [:] }
-    return lanes.sendTimes(after: now, ignoresLimits: ignoresLimits) { key in
-      companions(key).filter { self[$0] != nil }
-    }
+    return lanes.sendTimes(
+      after: now,
+      ignoresLimits: ignoresLimits,
+      flow: { self[$0]?.change.flow ?? 0 },
+      device: { facts[$0].device },
+      companions: { key in companions(key).filter { self[$0] != nil } }
+    )
   }
 }

@@ -7,23 +7,18 @@ import LastOut
 /// The lanes: each limits how fast commands are sent to one mesh or bus, and how many are in flight
 /// there, and keeps their order.
 ///
-/// In a lane urgent keys go first, without waiting for room, then device by device in turn. A key
-/// is in its lane at most once and leaves it at once when it has nothing to send any more, so a
-/// token is never kept for something that is gone. All operations take constant time.
-///
-/// In the lane without a limit many keys that settle at one instant do not hold up the ones after
-/// them: while more than ``backlog`` wait, every other command is of the device that came last. The
-/// oldest still get half of the turns, so nothing waits for ever.
+/// In a lane urgent keys go first, without waiting for room, then device by device, in the order of
+/// ``LaneFlows``. A key is in its lane at most once and leaves it at once when it has nothing to
+/// send any more, so a token is never kept for something that is gone. All operations take constant
+/// time.
 struct LaneTable {
   struct Lane {
     var bucket: TokenBucket?
     var window: LaneWindow?
     var urgent = LinkTable.List()
-    /// Devices with something to send, in turn.
-    var turn = LinkTable.List()
+    /// Devices with something to send that is not urgent.
+    var flows: LaneFlows
     var count = 0
-    /// Whether the next command is of the device that came last, if many wait.
-    var isForNewest = false
   }
 
   private struct Owner {
@@ -40,22 +35,17 @@ struct LaneTable {
     case inTurn
   }
 
-  /// How many keys may wait without a limit in their order alone: a few times what is in flight to
-  /// a broker at once.
-  static let backlog = 64
-
-  var lanes = [Lane()]
+  var lanes = [Lane(flows: LaneFlows(devices: 0))]
   private var owners = LazyArray(repeating: Owner(), count: 0)
   private var places = LazyArray<Place>(repeating: .nowhere, count: 0)
   /// Keys are nodes here.
   private var keyLinks = LinkTable(nodes: 0)
-  /// Devices are nodes here.
-  private var turnLinks = LinkTable(nodes: 0)
   /// Where the search for the next command goes on, so that no lane starves another.
   private var cursor = 0
   /// How many keys wait, in all lanes.
   private(set) var count = 0
   private var flights = LaneFlights(keys: 0, devices: 0)
+  private var flowNumbers = FlowNumbers()
   /// The lanes that have or had a limit, by name.
   private var numbers: [String: Int] = [:]
   /// The lane of each device, where an owner's keys move when it is touched.
@@ -69,20 +59,36 @@ struct LaneTable {
     replace(assignment, at: .zero)
   }
 
-  /// Lets a key wait in its device's lane; one that waits already keeps its place, unless it has
-  /// become urgent or ceased to be.
-  mutating func add(_ key: KeyIndex, device: Int, isUrgent: Bool) {
+  /// The number of the flow of a change that `source` asks for.
+  @inline(__always)
+  mutating func flow(of source: String?, at now: Moment) -> UInt32 {
+    if source == nil, let flow = flowNumbers.plain(at: now) { return flow }
+    return newFlow(of: source, at: now)
+  }
+
+  @inline(never)
+  private mutating func newFlow(of source: String?, at now: Moment) -> UInt32 {
+    flowNumbers.number(of: source, at: now) { flow in lanes.allSatisfy { $0.flows.isEmpty(flow) } }
+  }
+
+  /// Lets a key wait in its device's lane, with a command of `flow`; among the keys of its device
+  /// one that waits already keeps its place, unless it has become urgent or ceased to be.
+  mutating func add(_ key: KeyIndex, device: Int, isUrgent: Bool, flow: UInt32) {
     moveDevice(device)
     let lane = owners[device].lane
     let wanted: Place = isUrgent ? .urgent(lane: Int32(lane)) : .inTurn
-    guard places[key] != wanted else { return }
-    remove(key, device: device)
-    places[key] = wanted
-    count += 1
-    lanes[lane].count += 1
-    if isUrgent { return keyLinks.append(key.rawValue, to: &lanes[lane].urgent) }
-    if owners[device].keys.isEmpty { turnLinks.append(Int32(device), to: &lanes[lane].turn) }
-    keyLinks.append(key.rawValue, to: &owners[device].keys)
+    if places[key] != wanted {
+      remove(key, device: device)
+      places[key] = wanted
+      count += 1
+      lanes[lane].count += 1
+      if isUrgent {
+        keyLinks.append(key.rawValue, to: &lanes[lane].urgent)
+      } else {
+        keyLinks.append(key.rawValue, to: &owners[device].keys)
+      }
+    }
+    if !isUrgent { lanes[lane].flows.add(device, to: flow) }
   }
 
   /// Whether a key waits in a lane.
@@ -99,7 +105,7 @@ struct LaneTable {
     case .inTurn:
       lane = owners[device].lane
       keyLinks.remove(key.rawValue, from: &owners[device].keys)
-      if owners[device].keys.isEmpty { turnLinks.remove(Int32(device), from: &lanes[lane].turn) }
+      if owners[device].keys.isEmpty { lanes[lane].flows.remove(device) }
     }
     places[key] = .nowhere
     count -= 1
@@ -117,16 +123,14 @@ struct LaneTable {
         continue
       }
       cursor = (lane + 1) % lanes.count
-      if !lanes[lane].urgent.isEmpty { return KeyIndex(lanes[lane].urgent.head) }
-      let turn = lanes[lane].turn
-      let isNewest = lanes[lane].isForNewest && hasBacklog(lane)
-      return KeyIndex(owners[Int(isNewest ? turn.tail : turn.head)].keys.head)
+      return next(in: lane)
     }
     return nil
   }
 
-  private func hasBacklog(_ lane: Int) -> Bool {
-    lanes[lane].bucket == nil && lanes[lane].count > Self.backlog
+  /// The key whose turn it is in a lane in which one waits.
+  private func next(in lane: Int) -> KeyIndex {
+    KeyIndex(lanes[lane].urgent.first ?? owners[lanes[lane].flows.next].keys.head)
   }
 
   /// Whether a command of the lane may leave as far as the number of those in flight goes.
@@ -138,7 +142,12 @@ struct LaneTable {
     lanes[lane].bucket.map { $0.nextToken(after: now) <= now } ?? true
   }
 
-  /// A message for `device` was sent: it takes a token and room, and the device has had its turn.
+  /// The command of `key` that belongs to `flow` is about to be sent; what is urgent takes no turn.
+  mutating func takeTurn(_ key: KeyIndex, device: Int, flow: UInt32) {
+    if places[key] == .inTurn { lanes[owners[device].lane].flows.hadTurn(device, with: flow) }
+  }
+
+  /// A message for `device` was sent: it takes a token and room.
   ///
   /// `key` is the one that it was sent for, or that of the group whose `members` it carries;
   /// `isMeasured` states whether the time until it is confirmed says something about the mesh.
@@ -156,10 +165,6 @@ struct LaneTable {
     } else if lanes[lane].window != nil {
       begin(key, carrying: members, in: lane, at: now)
     }
-    lanes[lane].isForNewest.toggle()
-    guard !owners[device].keys.isEmpty else { return }
-    turnLinks.remove(Int32(device), from: &lanes[lane].turn)
-    turnLinks.append(Int32(device), to: &lanes[lane].turn)
   }
 
   /// When a lane that holds something back gets its next token; `nil` when none does.
@@ -293,7 +298,7 @@ struct LaneTable {
     flights.extend(keys: keys, devices: devices)
     places.extend(to: keys)
     keyLinks.extend(toNodes: keys)
-    turnLinks.extend(toNodes: devices)
+    for lane in lanes.indices { lanes[lane].flows.extend(devices: devices) }
     owners.extend(to: devices)
   }
 
@@ -301,7 +306,7 @@ struct LaneTable {
   mutating func assignment(limits: [String: LaneLimits]) -> LaneAssignment {
     for name in limits.keys.sorted() where numbers[name] == nil {
       numbers[name] = lanes.count
-      lanes.append(Lane())
+      lanes.append(Lane(flows: LaneFlows(devices: owners.count)))
     }
     return LaneAssignment(limits: limits, numbers: numbers)
   }
@@ -326,17 +331,16 @@ struct LaneTable {
     }
   }
 
-  /// Moves what waits of a device to its lane, behind what waits there; an urgent key stays until
+  /// Moves what waits of a device to its lane, where it joins its flow; an urgent key stays until
   /// it is added again.
   mutating func moveDevice(_ device: Int) {
     let (old, new) = (owners[device].lane, lane(ofDevice: device))
     guard old != new else { return }
     owners[device].lane = new
-    guard !owners[device].keys.isEmpty else { return }
+    guard let flow = lanes[old].flows.remove(device) else { return }
     let keyCount = keyLinks.nodes(of: owners[device].keys).count
-    turnLinks.remove(Int32(device), from: &lanes[old].turn)
     lanes[old].count -= keyCount
-    turnLinks.append(Int32(device), to: &lanes[new].turn)
+    lanes[new].flows.add(device, to: flow)
     lanes[new].count += keyCount
   }
 
@@ -345,41 +349,32 @@ struct LaneTable {
   /// When each waiting key gets its token, if nothing is added or removed; nothing is said of keys
   /// that wait for room in the window.
   ///
-  /// `companions` names the keys that are sent in the message of another one. Takes time in
-  /// proportion to the keys that wait.
+  /// `flow` names the flow of a key's command, `device` its device, and `companions` the keys that
+  /// are sent in its message. Takes time in proportion to the keys that wait, and a copy of the
+  /// table.
   func sendTimes(
     after now: Moment,
     ignoresLimits: Bool,
+    flow: (KeyIndex) -> UInt32,
+    device: (KeyIndex) -> Int,
     companions: (KeyIndex) -> [KeyIndex]
   ) -> [KeyIndex: Moment] {
     var found: [KeyIndex: Moment] = [:]
-    for lane in lanes where lane.count > 0 {
-      var bucket = ignoresLimits ? nil : lane.bucket
-      var room = ignoresLimits ? nil : lane.window.map { max(0, $0.capacity - $0.inFlight) }
+    var table = self
+    for lane in lanes.indices {
+      var bucket = ignoresLimits ? nil : lanes[lane].bucket
+      var room = ignoresLimits ? nil : lanes[lane].window.map { max(0, $0.capacity - $0.inFlight) }
       var at = now
-      func send(_ key: KeyIndex) {
+      while table.lanes[lane].count > 0, room != 0 || !table.lanes[lane].urgent.isEmpty {
+        let key = table.next(in: lane)
         if let next = bucket?.nextToken(after: at) { at = next }
         _ = bucket?.take(at: at)
-        found[key] = at
-        for other in companions(key) where found[other] == nil { found[other] = at }
-        room = room.map { max(0, $0 - 1) }
-      }
-      for node in keyLinks.nodes(of: lane.urgent) where found[KeyIndex(node)] == nil {
-        send(KeyIndex(node))
-      }
-      // One key of each device in turn; each list is read from its end.
-      var turn = turnLinks.nodes(of: lane.turn).map { device in
-        Array(keyLinks.nodes(of: owners[Int(device)].keys).reversed())
-      }
-      while !turn.isEmpty, room != 0 {
-        for place in turn.indices where room != 0 {
-          while let node = turn[place].popLast() {
-            guard found[KeyIndex(node)] == nil else { continue }
-            send(KeyIndex(node))
-            break
-          }
+        table.takeTurn(key, device: device(key), flow: flow(key))
+        for key in [key] + companions(key) where found[key] == nil {
+          found[key] = at
+          table.remove(key, device: device(key))
         }
-        turn.removeAll { $0.isEmpty }
+        room = room.map { max(0, $0 - 1) }
       }
     }
     return found

@@ -278,6 +278,12 @@ package struct SendQueue {
     return lanes.next(at: now, ignoresLimits: ignoresLimits)
   }
 
+  /// The command of `key` is sent next: its device has had its turn.
+  mutating func takeTurn(_ key: KeyIndex) {
+    guard let flow = commands[key]?.change.flow else { return }
+    lanes.takeTurn(key, device: facts[key].device, flow: flow)
+  }
+
   /// Removes the commands that are sent in one message, which costs one token; `group` is the key
   /// of the group that it is for.
   ///
@@ -481,7 +487,7 @@ package struct SendQueue {
       !isAsleep && !isAwaited && !holds[key].blocks(command) && !isBehind(key)
       && blockedRider(of: key) == nil
     if isDeviceOnline(device), mayLeave {
-      lanes.add(key, device: device, isUrgent: command.isUrgent)
+      lanes.add(key, device: device, isUrgent: command.isUrgent, flow: command.change.flow)
     } else {
       lanes.remove(key, device: device)
     }
