@@ -365,6 +365,11 @@ extension CommandStateMachine {
     sendQueue.setLimits(limits, at: now)
   }
 
+  /// A message said that the mesh of a lane, by name, has no room for commands.
+  package mutating func laneIsBusy(_ name: String, at now: Moment) {
+    sendQueue.lanes.refused(by: name, at: now)
+  }
+
   /// Who has asked for the command of `key` that was handed to MQTT and has not ended.
   package func originInFlight(_ key: KeyIndex) -> ChangeOrigin? {
     guard let flight = deliveries[key].inFlight, !flight.isEnded else { return nil }

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
+
 /// What limits the commands of a lane: how many a second, how many at once, or both.
 package struct LaneLimits: Hashable, Sendable {
   /// A token bucket.
@@ -35,14 +37,39 @@ package struct LaneLimits: Hashable, Sendable {
     }
   }
 
+  /// Messages that say that the mesh or bus has no room for commands.
+  package struct Busy: Hashable, Sendable {
+    package var topic: String
+    /// Where in the payload the text is.
+    package var value: JSONPointer
+    package var pattern: Pattern
+
+    package init(topic: String, value: JSONPointer, pattern: Pattern) {
+      self.topic = topic
+      self.value = value
+      self.pattern = pattern
+    }
+
+    /// Whether a message on the topic says so; of a text without quotes, of anything else its JSON
+    /// is compared.
+    package func matches(_ document: JSONValue) -> Bool {
+      guard let found = value.value(in: document) else { return false }
+      if case .string(let text) = found { return pattern.matches(text) }
+      return pattern.matches(JSONWriter.text(found))
+    }
+  }
+
   /// `nil` for any rate.
   package var rate: Rate?
   /// `nil` for any number of commands in flight.
   package var window: Window?
+  /// What closes the window, beside losses.
+  package var busy: Busy?
 
-  package init(rate: Rate? = nil, window: Window? = nil) {
+  package init(rate: Rate? = nil, window: Window? = nil, busy: Busy? = nil) {
     self.rate = rate
     self.window = window
+    self.busy = busy
   }
 
   package init(rate: Double, burst: Int) {

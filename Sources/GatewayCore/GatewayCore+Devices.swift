@@ -31,6 +31,11 @@ extension GatewayCore {
     commands.setLaneLimits(limits, at: now)
   }
 
+  /// A message said that the mesh of a lane, by name, has no room for commands.
+  package mutating func laneIsBusy(_ name: String, at now: Moment) {
+    commands.laneIsBusy(name, at: now)
+  }
+
   /// Shows what the gateway that drives a key's device says of it.
   package mutating func show(_ status: KeyStatus, of key: KeyIndex) {
     guard elsewhere.contains(registry.device(of: key)) else { return }

@@ -87,6 +87,36 @@ struct LaneWindowTests {
     #expect(window.capacity == 21)
   }
 
+  @Test func `a mesh that is busy closes the window as two losses do`() {
+    var busy = LaneWindow(Self.bounds)
+    busy.begin()
+    Self.confirm(&busy, 60, every: 20, after: 300)
+    var lossy = busy
+    #expect(busy.capacity == 24)
+    busy.refuse(at: .at(6000))
+    lossy.lose(sent: .at(1000), at: .at(6000))
+    lossy.lose(sent: .at(1000), at: .at(6000))
+    #expect(busy.capacity == 12)
+    #expect(lossy.capacity == 12)
+    for count in 1...60 {
+      Self.confirm(&busy, 1, every: 20, after: 300, from: 6000 + 20 * count)
+      Self.confirm(&lossy, 1, every: 20, after: 300, from: 6000 + 20 * count)
+      #expect(busy.capacity == lossy.capacity)
+    }
+  }
+
+  @Test func `what a busy mesh says within a round trip counts once`() {
+    var window = LaneWindow(Self.bounds)
+    window.begin()
+    Self.confirm(&window, 60, every: 20, after: 300)
+    for moment in [6000, 6001, 6299] { window.refuse(at: .at(moment)) }
+    #expect(window.capacity == 12)
+    window.refuse(at: .at(6300))
+    #expect(window.capacity == 6)
+    for round in 0..<9 { window.refuse(at: .at(7000 + 300 * round)) }
+    #expect(window.capacity == 1)
+  }
+
   @Test func `a slow device among fast ones does not narrow the window`() {
     var window = LaneWindow(Self.bounds)
     window.begin()

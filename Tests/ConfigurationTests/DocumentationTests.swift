@@ -58,6 +58,7 @@ struct DocumentationTests {
       .window, "settle",
       "properties/lanes/additionalProperties/properties/window/oneOf/2"
     ),
+    (.busy, "settle", "properties/lanes/additionalProperties/properties/busy"),
     (.route, "settle", "properties/routes/items"),
     (.routeEnd, "settle", "properties/routes/items/properties/from/oneOf/1"),
     (.input, "settle", "properties/inputs/items"),

@@ -49,7 +49,7 @@ import Testing
       case .command(.deviceSet): "set of the device"
       case .command(.light): "set of the lamp"
       case .deviceGet: "get of the device"
-      case .command(.scene), .command(.input), .state, .availability, .awake, .status,
+      case .command(.scene), .command(.input), .state, .availability, .awake, .busy, .status,
         .marker:
         "another"
       }

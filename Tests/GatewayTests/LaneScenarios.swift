@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Control
 import Devices
 import JSON
 import LastOut
@@ -112,6 +113,38 @@ import Testing
     #expect(due.allSatisfy { $0 <= distance * Double(Self.count - Self.burst) })
     #expect(zip(due, due.dropFirst()).allSatisfy { abs($1 - $0 - distance) <= 1 })
     #expect(waiting.allSatisfy { $0["collapsed"] == 2 })
+  }
+
+  @Test func `a bridge that says that it is busy halves the window`() throws {
+    let device = """
+      lamp:
+        lane: mesh
+        properties:
+          level: {type: number, range: [0, 100], policy: {delay: 0}, \
+      command: {topic: mesh/lamp, payload: $value}}
+
+      """
+    let bench = try Bench.running(
+      devices: device,
+      settings: "lanes: {mesh: {window: {start: 16}, "
+        + #"busy: {topic: mesh/log, value: /message, is: "*BUSY*"}}}"#
+    )
+    let bridge = try RecordingSubscriber(port: bench.broker.port, filters: ["mesh/lamp"])
+    func size(after message: String) throws -> Int? {
+      #expect(bridge.publish("mesh/log", message))
+      // The gateway has received it once it has sent what was published behind it.
+      let count = bridge.messages.count
+      #expect(bridge.publish("settle/lamp/level/set", "\(count)"))
+      #expect(bridge.waitFor(count: count + 1))
+      let status = try bench.client().ask(#"{"status":true}"#)["status"]
+      let report = try #require(status.flatMap(StatusReport.init))
+      return report.queue?.lanes.first?.window?.size
+    }
+
+    for message in [#"{"message":"all is well"}"#, "BUSY", #"{"other":"BUSY"}"#, "{", ""] {
+      #expect(try size(after: message) == 16, "\(message)")
+    }
+    #expect(try size(after: #"{"message":"status BUSY, try again"}"#) == 8)
   }
 
   @Test func `a value that changes while it waits for its lane is sent once, as its newest`() throws

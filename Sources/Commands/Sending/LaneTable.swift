@@ -252,6 +252,11 @@ struct LaneTable {
     lanes[flight.lane].window?.lose(sent: flight.sentAt, at: now)
   }
 
+  /// The mesh of a lane, by name, has no room for commands.
+  mutating func refused(by name: String, at now: Moment) {
+    if let lane = numbers[name] { lanes[lane].window?.refuse(at: now) }
+  }
+
   private mutating func free(_ flight: LaneFlights.Flight) {
     if flight.hasRoom { lanes[flight.lane].window?.end() }
   }

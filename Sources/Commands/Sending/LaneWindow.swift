@@ -14,7 +14,8 @@ import LastOut
 ///
 /// A mesh that drops commands shows it only by silence, some seconds later. Two devices that do not
 /// confirm, close to each other, halve the window, and it opens no further than three quarters of
-/// where that happened; one device alone says more about itself than about the mesh.
+/// where that happened; one device alone says more about itself than about the mesh. A mesh that
+/// says that it is busy does the same to the window, once in a round trip.
 ///
 /// Additive increase until something is lost, as in TCP, is no choice: a loss in a mesh costs a
 /// confirmation's whole patience, where one in TCP costs a round trip.
@@ -94,7 +95,17 @@ struct LaneWindow {
     let isNearAnother = sinceLoss < Self.apart
     sinceLoss = 0
     // Commands from before the last cut were lost in the same crowd.
-    guard isNearAnother, sent >= lastCut else { return }
+    if isNearAnother, sent >= lastCut { close(at: now) }
+  }
+
+  /// The mesh has no room for commands; what it says within a round trip is about the same crowd.
+  mutating func refuse(at now: Moment) {
+    guard lastCut.duration(to: now) >= presumedTime else { return }
+    sinceLoss = 0
+    close(at: now)
+  }
+
+  private mutating func close(at now: Moment) {
     ceiling = max(Double(limits.min), size * 3 / 4)
     size = max(Double(limits.min), size / 2)
     sinceCut = 0

@@ -14,6 +14,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
   case shutdown
   case lane = "lanes.<name>"
   case window = "lanes.<name>.window"
+  case busy = "lanes.<name>.busy"
   case route = "routes[]"
   case routeEnd = "routes[].from"
   case input = "inputs[]"
@@ -57,8 +58,9 @@ package enum KeyTable: String, CaseIterable, Sendable {
         "key", "partitions", "replicas",
       ]
     case .shutdown: ["timeout"]
-    case .lane: ["rate", "burst", "window"]
+    case .lane: ["rate", "burst", "window", "busy"]
     case .window: ["start", "min", "max"]
+    case .busy: ["topic", "value", "is"]
     case .route:
       [
         "from", "to", "policy", "merge", "pass", "urgent", "word_delay", "announcements", "will",

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+import JSON
 internal import Values
 
 /// Reads the settings file.
@@ -329,7 +330,7 @@ struct LaneReader {
   init(_ section: Section) { self.section = section }
 
   func limits() -> LaneLimits {
-    let limits = LaneLimits(rate: rate(), window: window())
+    let limits = LaneLimits(rate: rate(), window: window(), busy: busy())
     if section["rate"] == nil, section["window"] == nil {
       section.missing("rate", "\(RateText.forms), or 'window', such as auto")
     }
@@ -386,6 +387,24 @@ struct LaneReader {
     }
     return window
   }
+
+  private func busy() -> LaneLimits.Busy? {
+    guard let fields = section.nested("busy", .busy) else { return nil }
+    if section["window"] == nil { section.missing("window", "'busy' closes it, such as auto") }
+    for (key, reason) in [("topic", "where a message says it"), ("is", Self.patternForm)]
+    where fields[key] == nil { fields.missing(key, reason) }
+    let pointer = fields.pointer("value", nil)
+    let pattern = fields.text("is", expected: Self.patternForm)
+    guard let node = fields["topic"], let topic = fields.text("topic", expected: "a topic") else {
+      return nil
+    }
+    if let problem = Topic.problem(inName: topic) {
+      fields.problems.add(node.position, "topic: \(problem)")
+    }
+    return LaneLimits.Busy(topic: topic, value: pointer ?? .whole, pattern: Pattern(pattern ?? ""))
+  }
+
+  private static let patternForm = "a pattern of the text, such as \"*BUSY*\""
 }
 
 /// Positions in the settings file, for checks that run after it is read.

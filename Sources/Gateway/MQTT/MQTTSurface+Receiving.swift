@@ -118,6 +118,13 @@ extension MQTTSurface {
         document = known
         deviceReports.receiveAwake(of: device, known, at: now)
       case .deviceGet(let device): context.core.repeatTargets(ofDevice: device)
+      case .busy(let lane):
+        if message.flags.retained { continue }
+        let known = document ?? StatePayload.read(payload)
+        document = known
+        if context.configuration.lanes[lane]?.busy?.matches(known) ?? false {
+          context.core.laneIsBusy(lane, at: now)
+        }
       case .status: receiveStatus(payload, isRetained: message.flags.retained)
       case .marker:
         receiveMarker(payload, at: now)
@@ -141,7 +148,7 @@ extension MQTTSurface {
     case .state(let key, _): context.concerns(device: context.registry.device(of: key))
     case .availability(let device, _), .awake(let device), .deviceGet(let device):
       context.concerns(device: device)
-    case .command, .status, .marker: true
+    case .command, .busy, .status, .marker: true
     }
   }
 
@@ -182,7 +189,7 @@ extension MQTTSurface {
       context.availabilityChanged(of: device, at: now)
       onAvailability?(device)
       discovery?.availabilityChanged(of: device)
-    case .command, .awake, .deviceGet, .status, .marker: break
+    case .command, .awake, .deviceGet, .busy, .status, .marker: break
     }
   }
 
@@ -304,6 +311,8 @@ struct TopicTable: ~Copyable {
     case availability(device: Int, source: Int)
     /// A sleeping device reports itself here.
     case awake(device: Int)
+    /// The mesh of a lane says that it is busy.
+    case busy(lane: String)
     /// The status of a gateway at this base topic: this one's or another's.
     case status
     /// What follows the messages that the broker retains.
@@ -324,8 +333,9 @@ struct TopicTable: ~Copyable {
       case .state: 2
       case .availability: 3
       case .awake: 4
-      case .status: 5
-      case .marker: 6
+      case .busy: 5
+      case .status: 6
+      case .marker: 7
       }
     }
   }

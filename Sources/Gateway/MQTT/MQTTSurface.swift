@@ -332,7 +332,7 @@ extension MQTTSurface {
         switch role {
         case .state(let key, _): isNew(registry.device(of: key))
         case .availability(let device, _): isNew(device)
-        case .command, .awake, .deviceGet, .status, .marker: false
+        case .command, .awake, .deviceGet, .busy, .status, .marker: false
         }
       }
       guard !roles.isEmpty, !message.payload.isEmpty else { continue }

@@ -23,6 +23,7 @@ final class TopicMap {
   private let base: String
   let baseBytes: [UInt8]
   private let inputs: [InputConfiguration]
+  private let lanes: [String: LaneLimits]
   private var table = TopicTable()
   private var patterns = TopicPatterns()
   /// The devices whose topics ``patterns`` has.
@@ -59,6 +60,7 @@ final class TopicMap {
     baseBytes = Array(base.utf8)
     self.subscriptions = subscriptions
     inputs = configuration.inputs
+    lanes = configuration.lanes
     status = "\(base)/status"
     partitions = configuration.cluster?.partitions ?? 0
     routeName = String("\(HostName.current)/\(base)".map { $0 == " " ? "_" : $0 })
@@ -133,6 +135,9 @@ final class TopicMap {
       } else {
         table.add(.command(.input(number)), for: input.topic)
       }
+    }
+    for (name, limits) in lanes {
+      if let busy = limits.busy { table.add(.busy(lane: name), for: busy.topic) }
     }
     table.add(.status, for: status)
     table.add(.marker, for: Self.marker(below: base))

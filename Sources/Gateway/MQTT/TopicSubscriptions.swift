@@ -15,8 +15,10 @@ struct TopicSubscriptions: Sendable {
   private let status: String
   private let routes: [RouteConfiguration]
   private let stateTopics: [String]
-  /// The topics of inputs, and those on which sleeping devices report themselves.
+  /// The topics of inputs, and those on which sleeping devices report themselves, and lanes.
   private let liveTopics: [String]
+  /// Where the meshes of lanes say that they are busy.
+  private let busyTopics: [String]
   private let announcer: DiscoveryAnnouncer?
   /// The topics of announcements that are imported.
   private let announcements: [String]
@@ -48,7 +50,8 @@ struct TopicSubscriptions: Sendable {
     others += announcements
     let devices = DeviceTopics(registry, apartFrom: others)
     stateTopics = Self.unique(devices.states + sources.map(\.filter))
-    liveTopics = Self.unique(inputs + devices.awake)
+    busyTopics = configuration.lanes.values.compactMap { $0.busy?.topic }.sorted()
+    liveTopics = Self.unique(inputs + devices.awake + busyTopics)
   }
 
   private static func unique<Item: Hashable>(_ items: [Item]) -> [Item] {
@@ -128,6 +131,7 @@ struct TopicSubscriptions: Sendable {
       }
     }
     subscriptions += sources.map { .init(filter: $0, wantsRetained: true) }
+    subscriptions += busyTopics.map { .init(filter: $0, wantsRetained: false) }
     subscriptions += groupSubscriptions(forBroker: nil)
     subscriptions.append(markerSubscription)
     return Self.withoutOverlaps(subscriptions)
