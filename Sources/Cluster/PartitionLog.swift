@@ -101,6 +101,9 @@ struct PartitionLog: Sendable {
   /// Whether it is the append of a frame that does not wait any more: its answer says only that the
   /// end of the log may have moved.
   var isOutdated = false
+  /// Whether its end was before ``last``, and what it holds waits to be appended there: the engine has
+  /// lost frames, unless it answered with an older end.
+  var isShort = false
   /// When a failed operation of ``Phase/finding``, or of what follows, is repeated.
   var retryAt: Moment?
   var waiting: [Waiting] = []
@@ -146,6 +149,7 @@ struct PartitionLog: Sendable {
   /// Drops the frames that wait; the engine may have the first one already.
   mutating func dropWaiting() {
     waiting = []
+    isShort = false
     isOutdated = isAppending
   }
 

@@ -300,6 +300,10 @@ package struct PartitionLogs: Sendable {
     switch outcome {
     case .stored(let sequence):
       guard let frame = logs[partition]?.waiting.removeFirst().frame else { return }
+      if logs[partition]?.isShort ?? false {
+        logs[partition]?.isShort = false
+        effects.append(.shortened(partition))
+      }
       logs[partition]?.stored(frame, at: sequence, clock)
       compacted(partition, frame, at: sequence)
       compact(partition, clock)
@@ -325,6 +329,7 @@ package struct PartitionLogs: Sendable {
   private mutating func failed(_ partition: Partition) {
     logs[partition]?.isUncertain = true
     logs[partition]?.waiting = []
+    logs[partition]?.isShort = false
     logs[partition]?.snapshotStart = 0
     // Where only a snapshot failed, what it replaces is still there.
     guard working?.contains(partition) ?? false else { return }
@@ -360,6 +365,7 @@ package struct PartitionLogs: Sendable {
       if log.phase == .open, stored.frame.number < log.last.count {
         writeAgain(partition, after: stored.asPredecessor, clock)
       } else {
+        if log.isShort { keepEnd(of: partition) }
         logs[partition]?.last = stored.asPredecessor
       }
       if log.phase != .open { logs[partition]?.base = stored.frame.base }
@@ -390,11 +396,15 @@ package struct PartitionLogs: Sendable {
     let again = log.snapshot(clock).map { PartitionLog.Waiting(frame: $0, isWork: isWork) }
     logs[partition]?.waiting = again + rest
     logs[partition]?.snapshotStart = 0
-    logs[partition]?.base = 0
-    logs[partition]?.purgesBefore = 0
+    logs[partition]?.isShort = true
     // Its own count goes on: the engine may remember the messages that it has lost.
     logs[partition]?.last = Predecessor(revision: end.revision, count: log.last.count)
-    effects.append(.shortened(partition))
+  }
+
+  /// The end that was read before was an older one: nothing is lost.
+  private mutating func keepEnd(of partition: Partition) {
+    logs[partition]?.isShort = false
+    logs[partition]?.waiting.removeAll { !$0.isWork && $0.frame.isSnapshot }
   }
 
   /// A log was read up to its claim.

@@ -260,7 +260,7 @@ final class ConfigurationReader {
   ) {
     do throws(SafeFile.Problem) {
       for path in try devicePaths(in: folder) {
-        if let root = read(path, isDigested: true) { decoder.read(root) }
+        if let root = read(path, isDigested: true) { decoder.read(root, isOfState: true) }
       }
     } catch {
       let message = "the folder \(error.message)"

@@ -43,6 +43,7 @@ package struct Device: Hashable, Sendable {
   ///
   /// `isShared` states that other devices have the source too, as the channels of one do.
   package func isOwn(_ source: AvailabilitySource, isShared: Bool) -> Bool {
+    if source.isBelowDevice { return true }
     let levels = Self.levels(of: source.topic).dropLast()
     if levels.isEmpty || isShared && levels.count == 1 { return false }
     return properties.contains { property in
@@ -225,12 +226,21 @@ package struct AvailabilitySource: Hashable, Sendable {
   package var online: JSONValue
   /// The report that means offline; as ``online``.
   package var offline: JSONValue
+  /// Whether the topic is one below the device's own, its `topic`.
+  package var isBelowDevice: Bool
 
-  package init(topic: String, value: JSONPointer, online: JSONValue, offline: JSONValue) {
+  package init(
+    topic: String,
+    value: JSONPointer,
+    online: JSONValue,
+    offline: JSONValue,
+    isBelowDevice: Bool = false
+  ) {
     self.topic = topic
     self.value = value
     self.online = online
     self.offline = offline
+    self.isBelowDevice = isBelowDevice
   }
 
   /// Reads a report; `nil` when it means neither online nor offline.

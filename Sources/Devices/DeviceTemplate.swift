@@ -169,7 +169,8 @@ struct Filler {
       topic: fill(source.topic),
       value: fill(source.value),
       online: fill(source.online),
-      offline: fill(source.offline)
+      offline: fill(source.offline),
+      isBelowDevice: source.isBelowDevice
     )
   }
 

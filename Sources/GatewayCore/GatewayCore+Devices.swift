@@ -71,7 +71,7 @@ extension GatewayCore {
 
   /// The session that carries a device's messages was made or ended: without it, nothing is sent.
   package mutating func sessionChanged(ofDevice device: Int, isUp: Bool, at now: Moment) {
-    if !isUp { restorations.forget(device) }
+    if !isUp { restorations.doubt(device) }
     commands.availabilityChanged(
       of: device,
       source: Self.sessionSource,
@@ -178,7 +178,7 @@ extension GatewayCore {
   package mutating func connectionChanged(isUp: Bool, at now: Moment) {
     guard isConnected != isUp else { return }
     isConnected = isUp
-    if !isUp { restorations.forgetAll() }
+    if !isUp { restorations.doubtAll() }
     commands.connectionChanged(isUp: isUp, hasRetained: true, at: now)
     // The broker may have lost its retained messages.
     if isUp { states.forgetPublished() }

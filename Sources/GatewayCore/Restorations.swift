@@ -11,14 +11,16 @@ import Values
 /// A device with `restore` that was reported online, and then offline, had confirmed some values.
 /// Each first report after its return is compared with them. As soon as one differs, the values
 /// that the device has not shown are sent once more, as one change. Nothing is sent after a newer
-/// change, a change by hand after the return, or an end of the bridge or of the connection
-/// meanwhile: a device that returns together with those has lost nothing.
+/// change or a change by hand after the return, and nothing to a device that returns together with
+/// its bridge or the connection: it has lost nothing.
 struct Restorations {
   /// What a device had when it went away.
   private struct Absence {
     var targets: [KeyIndex: Value]
     /// When the device came back; `nil` while it is away.
     var returnedAt: Moment?
+    /// Whether it has said that it is away since its bridge and the connection were there last.
+    var isCertain = true
     /// The keys that were reported since, each with whether the report differs.
     var differs: [KeyIndex: Bool] = [:]
   }
@@ -39,9 +41,10 @@ struct Restorations {
   @inline(__always)
   var isIdle: Bool { absences.isEmpty }
 
-  /// A device that was online went away, by its own word; `targets` are what it had confirmed.
-  mutating func left(_ device: Int, with targets: [KeyIndex: Value]) {
-    guard present.remove(device) != nil else { return }
+  /// A device says that it is away; `targets` are what it had confirmed, if it was online.
+  mutating func left(_ device: Int, with targets: [KeyIndex: Value]?) {
+    absences[device]?.isCertain = true
+    guard present.remove(device) != nil, let targets else { return }
     // One that came and went without a word has what it had before.
     let known = absences[device].flatMap { $0.differs.isEmpty ? $0.targets : nil }
     absences[device] = Absence(targets: known ?? targets)
@@ -49,7 +52,13 @@ struct Restorations {
   }
 
   /// A device says that it is online.
-  mutating func isPresent(_ device: Int) { present.insert(device) }
+  ///
+  /// It has returned with its bridge or the connection if those were away, and it has not said since
+  /// that it is.
+  mutating func isPresent(_ device: Int) {
+    present.insert(device)
+    if absences[device]?.isCertain == false { forget(device) }
+  }
 
   /// A device that was away is online, all things considered.
   mutating func returned(_ device: Int, at now: Moment) {
@@ -82,14 +91,24 @@ struct Restorations {
     if known != differs { forget(device) }
   }
 
-  /// Forgets what a device had: its bridge has gone, or something newer was asked for.
+  /// The bridge of a device has gone, or the connection: where the device is, it must say again.
+  mutating func doubt(_ device: Int) {
+    present.remove(device)
+    if absences[device]?.returnedAt != nil { return forget(device) }
+    absences[device]?.isCertain = false
+  }
+
+  /// Forgets what a device had: something newer was asked for.
   mutating func forget(_ device: Int) {
     absences[device] = nil
     due.remove(device)
   }
 
-  /// Forgets all devices: the connection has ended.
-  mutating func forgetAll() { self = Restorations() }
+  /// The connection has ended.
+  mutating func doubtAll() {
+    for device in absences.keys { doubt(device) }
+    present = []
+  }
 
   /// A device that is due, once: what it had, and which of its reports differ from that.
   mutating func popDue() -> (device: Int, targets: [KeyIndex: Value], differs: [KeyIndex: Bool])? {
@@ -115,14 +134,13 @@ extension GatewayCore {
     guard definition.restores else { return }
     let pattern = definition.pattern
     guard pattern.isOwn(pattern.availability[source], isShared: isShared) else {
-      if !isOnline { restorations.forget(device) }
+      if !isOnline { restorations.doubt(device) }
       return
     }
     if !isOnline {
-      guard wasOnline else { return }
-      let targets = restorable(of: device)
+      let targets = wasOnline ? restorable(of: device) : nil
       restorations.left(device, with: targets)
-      for key in targets.keys { commands.stand(key) }
+      for key in (targets ?? [:]).keys { commands.stand(key) }
     } else {
       restorations.isPresent(device)
       if commands.sendQueue.isDeviceOnline(device) { restorations.returned(device, at: now) }

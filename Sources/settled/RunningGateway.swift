@@ -70,9 +70,18 @@ extension ConfiguredCommand {
 
   /// The files that the options name; without `--config` and `SETTLE_CONFIG`, those of the running
   /// gateway, which standard error names.
+  ///
+  /// A running gateway with the same settings may import into a folder of its own, which counts.
   func overrides() throws(RunningGateway.Unknown) -> ConfigurationLoader.Overrides {
     var overrides = named
-    guard config == nil, Environment["SETTLE_CONFIG"]?.isEmpty ?? true else { return overrides }
+    if let path = config ?? Environment["SETTLE_CONFIG"], !path.isEmpty {
+      let files = (try? RunningGateway.report())?.files
+      let settings = files?.settings.map { WorkingFolder.absolute($0) }
+      if settings == WorkingFolder.absolute(path) {
+        overrides.stateDevices = files?.stateDevices
+      }
+      return overrides
+    }
     guard let report = try RunningGateway.report(), let files = report.files else {
       return overrides
     }

@@ -16,6 +16,8 @@ import Testing
     var holdsSnapshots = false
     private(set) var finished = 0
     private(set) var shortened = 0
+    /// How many of the next reads of the end show an older one.
+    var olderEnds = 0
 
     /// What a new owner would find.
     var contents: [String: UInt8] {
@@ -79,7 +81,9 @@ import Testing
           store(frame)
         }
       case .readLast(let partition, let epoch):
-        let end = stored.last.map { LogEnd.frame($0) } ?? .empty
+        let frames = olderEnds > 0 ? stored.dropLast() : stored[...]
+        olderEnds -= 1
+        let end = frames.last.map { LogEnd.frame($0) } ?? .empty
         logs.readLast(partition, epoch: epoch, end, clock: Self.clock)
       case .read(let partition, let epoch, let first, let last):
         let frames = stored.filter { (first...last).contains($0.sequence) }
@@ -164,6 +168,29 @@ import Testing
     // No number is given twice: the engine knows those of the lost frames.
     let again = engine.stored.dropFirst(left).map(\.frame.number)
     #expect(again.allSatisfy { !numbers.contains($0) })
+  }
+
+  @Test func `an older end of the log is none that is lost`() throws {
+    var engine = Engine()
+    for value in 1...3 {
+      var batch = JournalBatch()
+      batch.puts = [Self.entry("key \(value)", UInt8(value))]
+      engine.submit(.commit(batch))
+    }
+    let frames = engine.stored.count
+
+    engine.olderEnds = 1
+    var batch = JournalBatch()
+    batch.puts = [Self.entry("key 4", 4)]
+    engine.logs.submit(.commit(batch), clock: Engine.clock)
+    _ = engine.logs.dequeueEffects()
+    engine.logs.appended(Partition(0), epoch: 1, .conflict, clock: Engine.clock)
+    engine.run()
+
+    #expect(engine.shortened == 0)
+    #expect(engine.stored.dropFirst(frames).first?.frame.kind == .changes)
+    #expect(engine.contents == ["key 1": 1, "key 2": 2, "key 3": 3, "key 4": 4])
+    #expect(engine.finished == 4)
   }
 
   @Test func `a rebuild does not take the answer to an older append for its own`() throws {

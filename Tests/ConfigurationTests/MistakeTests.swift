@@ -122,6 +122,20 @@ struct MistakeTests {
         "backoff: found '11', expected 1 to 10"
       ) == true
     )
+    // The channels of one device, which is away by one topic.
+    let (outcome, _) = try Loading.run(devices: [
+      "d.yaml": """
+      one: {profile: shelly/gen2-switch, topic: plus2, parameters: {channel: 0}, restore: true}
+      two: {profile: shelly/gen2-switch, topic: plus2, parameters: {channel: 1}, restore: true}
+      """
+    ])
+    guard case .loaded(let channels) = outcome else {
+      Issue.record("The file was refused.")
+      return
+    }
+    for device in channels.registry.devices {
+      #expect(device.availability.allSatisfy { device.isOwn($0, isShared: true) })
+    }
     let (patient, _) = try load(own, ", confirm: {retries: 3, backoff: 1.5}")
     #expect(patient?.devices.first?.properties.first?.confirm?.backoff == 1.5)
   }

@@ -250,6 +250,22 @@ import Values
     #expect(try lost.published().isEmpty)
   }
 
+  @Test func `one that says once more that it is away returns by itself`() throws {
+    for isBridge in [true, false] {
+      var house = try dark()
+      if isBridge {
+        house.bridge(isOnline: false)
+        house.bridge(isOnline: true)
+      } else {
+        house.bench.loseAll()
+      }
+      house.lamp(isOnline: false)
+      house.lamp(isOnline: true)
+      try house.report(["brightness": 254])
+      #expect(try house.published(for: 1).contains("brightness 80"))
+    }
+  }
+
   @Test func `what was not known to be online has lost nothing`() throws {
     var house = House()
     house.bench.loseAll()
@@ -293,9 +309,13 @@ import Values
   }
 
   @Test func `the topic beside its own is the device's, one at the top is a bridge's`() {
-    func isOwn(_ topic: String, command: String, state: String? = nil, isShared: Bool = false)
-      -> Bool
-    {
+    func isOwn(
+      _ topic: String,
+      command: String,
+      state: String? = nil,
+      isShared: Bool = false,
+      isBelow: Bool = false
+    ) -> Bool {
       var property = Property(
         id: "power",
         kind: .boolean,
@@ -304,7 +324,13 @@ import Values
       )
       property.states = state.map { [StateSource(topic: $0, value: .whole)] } ?? []
       let device = Device(id: "d", name: "d", properties: [property])
-      let source = AvailabilitySource(topic: topic, value: .whole, online: "1", offline: "0")
+      let source = AvailabilitySource(
+        topic: topic,
+        value: .whole,
+        online: "1",
+        offline: "0",
+        isBelowDevice: isBelow
+      )
       return device.isOwn(source, isShared: isShared)
     }
     #expect(isOwn("zigbee2mqtt/lamp/availability", command: "zigbee2mqtt/lamp/set"))
@@ -314,6 +340,7 @@ import Values
     #expect(isOwn("house/plug/tele/LWT", command: "house/plug/cmnd/POWER"))
     #expect(isOwn("shellies/x/online", command: "shellies/x/relay/0/command", isShared: true))
     #expect(isOwn("node/status", command: "node/switch/a/command"))
+    #expect(isOwn("node/status", command: "node/switch/a/command", isShared: true, isBelow: true))
     #expect(!isOwn("hue/connected", command: "hue/set/lamp", isShared: true))
     #expect(isOwn("x/out/online", command: "y/in", state: "x/out/state"))
     #expect(!isOwn("online", command: "online/set"))
@@ -423,7 +450,6 @@ import Values
       case 5 where isBridgeUp && below(2) == 0:
         isBridgeUp = false
         said(bridge: false)
-        had = nil
       case 6 where !isBridgeUp:
         isBridgeUp = true
         said(bridge: true)
@@ -431,7 +457,6 @@ import Values
         report()
       case 7 where below(3) == 0:
         bench.loseAll()
-        had = nil
         said(bridge: isBridgeUp)
         said(lamp: level != nil)
         report()

@@ -38,6 +38,26 @@ struct HomeAssistantTests {
     )
   }
 
+  @Test func `what Settle announces of a device is not that device`() throws {
+    let device = Announcement(
+      topic: "homeassistant/switch/n1/sw/config",
+      text: #"{"name":"sw","unique_id":"n1_sw","cmd_t":"esp/n1/set","#
+        + #""dev":{"ids":["n1"],"name":"Node"}}"#
+    )
+    let own = Announcement(
+      topic: "homeassistant/device/node/config",
+      text: #"{"dev":{"ids":["settle_node","n1"],"name":"Node"},"o":{"name":"Settle"},"#
+        + #""cmps":{"power":{"p":"switch","unique_id":"x","cmd_t":"settle/node/power/set"}}}"#
+    )
+    for announcements in [[device], [device, own], [own, device]] {
+      let plan = try Fixture.plan(announcements)
+      let file = try #require(plan.files.first)
+      let record = String(decoding: file.record, as: UTF8.self)
+      #expect(file.text.contains("node:"))
+      #expect(record.contains(#""n1""#) && !record.contains("settle_node"))
+    }
+  }
+
   @Test func `abbreviations and the base topic are expanded`() throws {
     let text = try file(
       "light/x",

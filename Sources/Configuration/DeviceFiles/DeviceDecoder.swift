@@ -35,8 +35,9 @@ struct DeviceDecoder {
 
   /// Reads the devices of one file.
   ///
-  /// A mistake in one device does not affect the others.
-  mutating func read(_ root: YAMLNode) {
+  /// A mistake in one device does not affect the others. Of a file of the state folder, `isOfState`,
+  /// a device that is defined already is left out: people have put it into their own folder.
+  mutating func read(_ root: YAMLNode, isOfState: Bool = false) {
     if root.isNull { return }
     guard let pairs = root.pairs else {
       problems.add(
@@ -62,10 +63,17 @@ struct DeviceDecoder {
           suggestion: hint == nil ? problem.suggestion : nil
         )
       } else if let first = positions[pair.key] {
-        problems.add(
-          pair.keyPosition,
-          "device '\(pair.key)' is already defined at \(first.text)"
-        )
+        if isOfState {
+          problems.warn(
+            pair.keyPosition,
+            "device '\(pair.key)' is left out, because it is already defined at \(first.text)"
+          )
+        } else {
+          problems.add(
+            pair.keyPosition,
+            "device '\(pair.key)' is already defined at \(first.text)"
+          )
+        }
         continue
       }
       positions[pair.key] = pair.keyPosition

@@ -95,7 +95,8 @@ struct AvailabilityReader {
       topic: topic,
       value: pointer ?? .whole,
       online: online,
-      offline: offline
+      offline: offline,
+      isBelowDevice: placeholders.topic.map { topic.hasPrefix($0 + "/") } ?? false
     )
   }
 

@@ -28,7 +28,9 @@ struct PanelDocument {
     let known = Array(text.utf8)
     guard known.count <= Self.limit, (try? JSONParser.parse(known.span)) != nil else {
       isStored = false
-      log.warning("The panel's document is damaged and not used", ["path": path])
+      let aside = "\(path).damaged"
+      unsafe rename(path, aside)
+      log.warning("The panel's document is damaged and set aside", ["as": aside])
       return
     }
     bytes = known

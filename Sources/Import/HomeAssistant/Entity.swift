@@ -37,6 +37,9 @@ struct Entity {
   /// The name of the announcing program.
   var origin: String { config["origin"]?["name"]?.string ?? "" }
 
+  /// Whether a gateway of this program announces it.
+  var isOwn: Bool { origin.lowercased() == "settle" }
+
   /// Reads the entities of one discovery message.
   static func all(
     in announcement: Announcement,

@@ -34,6 +34,9 @@ struct HomeAssistantReader {
       case .failure(let refusal): findings.report(.refused, announcement.topic, refusal.reason)
       }
     }
+    // Its own ones repeat the identifiers of the devices that they are about.
+    let own = entities.count(where: \.isOwn)
+    entities.removeAll(where: \.isOwn)
     entities.shareIdentities()
     let gateways = GatewayTopics(entities)
     for place in entities.indices {
@@ -47,7 +50,7 @@ struct HomeAssistantReader {
       )
     }
     var groups: [String: [Entity]] = [:]
-    var skipped: [String: Int] = [:]
+    var skipped = own == 0 ? [:] : ["announced by Settle itself": own]
     for entity in entities {
       if let owner = owner(of: entity) {
         skipped[owner, default: 0] += 1
@@ -74,8 +77,6 @@ struct HomeAssistantReader {
   }
 
   private func owner(of entity: Entity) -> String? {
-    let origin = entity.origin.lowercased()
-    if origin == "settle" { return "announced by Settle itself" }
     let topics = (entity.config.members ?? []).filter {
       $0.name == "command_topic" || $0.name == "state_topic" || $0.name.hasSuffix("_command_topic")
     }.compactMap(\.value.string)

@@ -339,13 +339,15 @@ export class Shared {
     const signal = AbortSignal.timeout(5000);
     const answer = await this.link.fetch("v1/panel", { signal });
     this.isKept = answer.headers.get("Settle-Kept") !== "memory";
-    const known = await answer.json();
+    const document = await answer.json();
+    // Any program may have written something else.
+    const known = document !== null && typeof document === "object" && !Array.isArray(document) ? document : {};
     const isFirst = Object.keys(known).length === 0;
     // The first screen brings what it had before the gateway kept it.
     const own = isFirst ? { favourites: this.get("favourites"), order: this.get("order") } : {};
     const sent = this.unsaved;
     const wanted = JSON.parse(JSON.stringify({ ...known, ...own, ...sent }));
-    if (JSON.stringify(wanted) !== JSON.stringify(known)) {
+    if (JSON.stringify(wanted) !== JSON.stringify(document)) {
       const headers = { "Content-Type": "application/json" };
       await this.link.fetch("v1/panel", { method: "PUT", body: JSON.stringify(wanted), headers, signal });
     }
