@@ -105,13 +105,18 @@ import Testing
     #expect(witness.waitFor("settle/status/old", ""))
     #expect(witness.waitFor("homeassistant/light/desk-lamp/gone/config", ""))
     #expect(
-      witness.waitFor { $0.contains { $0.topic == "homeassistant/light/desk-lamp/power/config" } }
+      witness.waitFor { messages in
+        ["light/desk-lamp/power", "binary_sensor/desk-lamp/problem"].allSatisfy { name in
+          messages.contains { $0.topic == "homeassistant/\(name)/config" }
+        }
+      }
     )
     // The other program's stays, and so do this gateway's.
     let late = try RecordingSubscriber(port: bench.broker.port, filters: ["homeassistant/#"])
-    #expect(late.waitFor(count: 2))
+    #expect(late.waitFor(count: 3))
     #expect(
       late.messages.map(\.topic).sorted() == [
+        "homeassistant/binary_sensor/desk-lamp/problem/config",
         "homeassistant/device/0x1/config", "homeassistant/light/desk-lamp/power/config",
       ]
     )
