@@ -90,7 +90,7 @@ package struct Membership: Sendable {
     let isJoining = standing == .joining
     var moments = [writes.nextRetry]
     // A longer sleep would look like a pause.
-    if isJoining { moments.append(now.advanced(by: settings.renewal)) }
+    if isJoining { moments.append((lastAdvance ?? now).advanced(by: settings.renewal)) }
     if !isJoining, !writes.isBusy(.member(name)) { moments.append(lease.dueAt) }
     if isJoining || isTrusted(at: now) {
       for peer in view.peers.keys

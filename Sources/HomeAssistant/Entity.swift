@@ -109,19 +109,22 @@ extension Entity {
   /// It is there while the device is away, because that is when commands expire.
   static func problem(named name: String, of device: Device, base: String) -> Entity {
     let topic = JSONValue.string("\(base)/status/\(device.id)/problem")
+    // The message is removed with the device, and empty then.
+    let attributes = """
+      {% if value_json is defined %}{{ {'key': value_json.key, 'value': value_json.value, \
+      'reason': value_json.reason} | tojson }}{% else %}{}{% endif %}
+      """
     return Entity(
       platform: "binary_sensor",
       name: name,
       title: "Problem",
       category: "diagnostic",
       fields: [
-        .init("state_topic", topic), .init("value_template", "{{ value_json.state }}"),
+        .init("state_topic", topic),
+        .init("value_template", "{{ value_json.state if value_json is defined else 'off' }}"),
         .init("payload_on", "on"), .init("payload_off", "off"), .init("device_class", "problem"),
         .init("json_attributes_topic", topic),
-        .init(
-          "json_attributes_template",
-          "{{ {'key': value_json.key, 'value': value_json.value, 'reason': value_json.reason} | tojson }}"
-        ),
+        .init("json_attributes_template", .string(attributes)),
         .init("availability", .array([.object(["topic": .string("\(base)/status")])])),
       ]
     )

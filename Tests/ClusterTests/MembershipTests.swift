@@ -48,6 +48,25 @@ struct MembershipTests {
     #expect(split(member.dequeueEffects()) == (0, [.drive(partition)]))
   }
 
+  @Test func `a member alone takes over from its own earlier process, however busy its loop is`() {
+    var earlier = Membership(name: "a", incarnation: 1, digest: 1, partitions: 1)
+    earlier.readAll(at: Self.at(10))
+    var left: ClusterRecord?
+    for case .write(own, let record, _) in earlier.dequeueEffects() { left = record }
+    var member = Membership(name: "a", incarnation: 2, digest: 1, partitions: 1)
+    _ = member.observed(own, left, revision: 1, at: Self.at(20))
+    member.readAll(at: Self.at(30))
+    // The host asks after each batch, and a busy one has many in a second.
+    var joined: Int64?
+    for time in stride(from: 40 as Int64, to: 20_000, by: 40) where joined == nil {
+      if let due = member.nextDeadline(after: Self.at(time)), due <= Self.at(time) {
+        member.advance(to: Self.at(time))
+      }
+      for case .write(own, _, _) in member.dequeueEffects() { joined = time }
+    }
+    #expect(joined.map { (10_000...11_100).contains($0) } == true, "\(joined ?? -1)")
+  }
+
   @Test func `a partition whose log cannot be read is given back, and tried again if nobody can`() {
     var member = Membership(name: "a", incarnation: 1, digest: 1, partitions: 1)
     member.readAll(at: Self.at(10))
