@@ -69,9 +69,9 @@ test-under-load: install-deps ## Run every test beside 16 busy loops on two proc
 	@swift build --build-tests -j $(JOBS) -Xswiftc -warnings-as-errors
 	@ROUNDS=$(or $(ROUNDS),3) .ci/test-under-load $(ARGS)
 
-test-cluster: build ## Kill, pause and cut off real gateways and NATS servers under load for FOR=300 seconds; SEED=7, ARGS="--only gateway-kill"
+test-cluster: build ## Kill, pause and cut off real gateways and NATS servers under load for FOR=300 seconds; SEED=7, POWER=1 cuts the power instead, ARGS="--only gateway-kill"
 	@.ci/install-deps libnats-dev nats-server
-	@Tests/cluster/run --for $(or $(FOR),300) $(if $(SEED),--seed $(SEED)) $(ARGS)
+	@Tests/cluster/run --for $(or $(FOR),300) $(if $(SEED),--seed $(SEED)) $(if $(POWER),--power) $(ARGS)
 
 check-api: install-deps ## Check the HTTP API with independent programs; FOR=600 generates requests for 600 s
 	@.ci/check-api $(FOR)
