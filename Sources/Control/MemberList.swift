@@ -131,7 +131,9 @@ package struct MemberList {
     _ object: inout Object?,
     isShort: Bool = false
   ) {
-    member(name, &object, read: { .some(Object($0)) }) { $0?.json ?? (isShort ? nil : .null) }
+    // The literal nil is JSON's null.
+    let absent = isShort ? Optional<JSONValue>.none : .some(.null)
+    member(name, &object, read: { .some(Object($0)) }) { $0?.json ?? absent }
   }
 
   mutating func object<Object: ListedObject>(_ name: String, _ object: inout Object) {

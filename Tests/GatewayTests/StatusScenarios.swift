@@ -83,6 +83,9 @@ import Testing
     #expect(run.report.setting("mqtt.keepalive")?.origin == "default")
     #expect(run.report.setting("socket")?.value == bench.socketPath)
     #expect(run.report.files == GatewayFiles(settings: file, devices: "\(bench.folder)/devices"))
+    // Without `import:` there is nothing to say of it.
+    let status = try bench.client().ask(#"{"status":true}"#)["status"]
+    #expect(status?.members?.contains { $0.name == "import" } == false)
   }
 
   @Test func `a reload says which files were read`() throws {
