@@ -345,7 +345,7 @@ export class Shared {
     const isFirst = Object.keys(known).length === 0;
     // The first screen brings what it had before the gateway kept it.
     const own = isFirst ? { favourites: this.get("favourites"), order: this.get("order") } : {};
-    const sent = this.unsaved;
+    const sent = { ...this.unsaved };
     const wanted = JSON.parse(JSON.stringify({ ...known, ...own, ...sent }));
     if (JSON.stringify(wanted) !== JSON.stringify(document)) {
       const headers = { "Content-Type": "application/json" };
