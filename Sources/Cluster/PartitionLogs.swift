@@ -354,20 +354,10 @@ package struct PartitionLogs: Sendable {
       // What this member has written itself is readable: a newer owner has claimed an open log.
       if log.phase == .open { return lose(partition) }
       return giveUp(partition, .unreadable(partition, epoch: epoch))
-    case .empty:
-      if log.phase == .open, log.last.count > 0 {
-        writeAgain(partition, after: .none, clock)
-      } else {
-        logs[partition]?.last = .none
-      }
+    case .empty: ends(partition, at: .none, clock)
     case .frame(let stored):
       if stored.frame.epoch > epoch { return lose(partition) }
-      if log.phase == .open, stored.frame.number < log.last.count {
-        writeAgain(partition, after: stored.asPredecessor, clock)
-      } else {
-        if log.isShort { keepEnd(of: partition) }
-        logs[partition]?.last = stored.asPredecessor
-      }
+      ends(partition, at: stored.asPredecessor, clock)
       if log.phase != .open { logs[partition]?.base = stored.frame.base }
       if stored.frame.epoch == epoch, log.phase != .open {
         // Two may have the same epoch where an election has changed the numbers of records.
@@ -401,10 +391,22 @@ package struct PartitionLogs: Sendable {
     logs[partition]?.last = Predecessor(revision: end.revision, count: log.last.count)
   }
 
-  /// The end that was read before was an older one: nothing is lost.
-  private mutating func keepEnd(of partition: Partition) {
-    logs[partition]?.isShort = false
-    logs[partition]?.waiting.removeAll { !$0.isWork && $0.frame.isSnapshot }
+  /// The log ends here.
+  private mutating func ends(
+    _ partition: Partition,
+    at end: Predecessor,
+    _ clock: JournalClock
+  ) {
+    guard let log = logs[partition] else { return }
+    if log.phase == .open, end.count < log.last.count {
+      return writeAgain(partition, after: end, clock)
+    }
+    if log.isShort {
+      // The end that was read before was an older one: nothing is lost.
+      logs[partition]?.isShort = false
+      logs[partition]?.waiting.removeAll { !$0.isWork && $0.frame.isSnapshot }
+    }
+    logs[partition]?.last = end
   }
 
   /// A log was read up to its claim.

@@ -199,9 +199,7 @@ extension GatewayCore {
         let rival = registry.definition(of: other.key).property
         return property.excludes.contains(rival.id) || rival.excludes.contains(property.id)
       }
-      guard !isExcluded, property.restore, (try? property.value(from: value.json)) == value else {
-        continue
-      }
+      guard !isExcluded, property.restore, property.allows(value) else { continue }
       chosen.append((key, value))
     }
     return chosen.sorted { $0.key.rawValue < $1.key.rawValue }

@@ -68,7 +68,7 @@ package struct DiscoveryAnnouncer: Sendable {
   /// The topic on which the gateway shows whether commands of a device fail; `nil` for a device that
   /// cannot confirm any.
   package func problemTopic(of device: Device) -> String? {
-    device.showsProblems ? "\(statusTopic)/\(device.id)/problem" : nil
+    device.showsProblems ? device.problemTopic(below: base) : nil
   }
 
   /// The availability message of a device; `nil` for a device that does not report it.

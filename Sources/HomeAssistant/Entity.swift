@@ -58,6 +58,9 @@ extension Device {
     group == nil
       && properties.contains { $0.confirm != nil && !$0.states.isEmpty && !$0.isReadOnly }
   }
+
+  /// The topic that such an entity reads.
+  func problemTopic(below base: String) -> String { "\(base)/status/\(id)/problem" }
 }
 
 extension Property {
@@ -108,7 +111,7 @@ extension Entity {
   ///
   /// It is there while the device is away, because that is when commands expire.
   static func problem(named name: String, of device: Device, base: String) -> Entity {
-    let topic = JSONValue.string("\(base)/status/\(device.id)/problem")
+    let topic = JSONValue.string(device.problemTopic(below: base))
     // The message is removed with the device, and empty then.
     let attributes = """
       {% if value_json is defined %}{{ {'key': value_json.key, 'value': value_json.value, \

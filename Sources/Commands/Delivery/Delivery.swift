@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
+package import Devices
 import JSON
 import LastOut
-import Values
+package import Values
 
 /// What one key's device has, and what becomes of the command that was sent to it.
 ///
@@ -428,5 +428,5 @@ extension Property {
   func canReport(_ value: Value) -> Bool { self.value(fromWire: wireValue(of: value)) == value }
 
   /// Whether the value can be requested.
-  func allows(_ value: Value) -> Bool { (try? self.value(from: value.json)) == value }
+  package func allows(_ value: Value) -> Bool { (try? self.value(from: value.json)) == value }
 }

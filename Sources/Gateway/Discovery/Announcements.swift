@@ -30,7 +30,9 @@ struct Announcements {
   /// Devices whose availability must be published, last one first.
   private var changed: [Int] = []
   private var isChanged: [Bool] = []
-  /// Devices of which it may have to be shown whether commands fail, and what is shown.
+  /// Where it is shown whether commands of a device fail, the devices of which that may have to be
+  /// shown, and what is shown.
+  private var problemTopics: [Int: String] = [:]
   private var troubled: [Int] = []
   private var isTroubled: Set<Int> = []
   private var problems: [Int: JSONValue] = [:]
@@ -64,8 +66,6 @@ struct Announcements {
     }
     for number in numbers.reversed() {
       availabilityChanged(of: number)
-      problems[number] = nil
-      problemChanged(of: number)
       if isListed[number] { continue }
       isListed[number] = true
       devices.append(number)
@@ -81,7 +81,7 @@ struct Announcements {
 
   /// Commands of a device have failed, or no longer.
   mutating func problemChanged(of number: Int) {
-    guard number < isChanged.count, isTroubled.insert(number).inserted else { return }
+    guard problemTopics[number] != nil, isTroubled.insert(number).inserted else { return }
     troubled.append(number)
   }
 
@@ -123,12 +123,15 @@ struct Announcements {
       let device = registry.devices[number]
       let wanted = messages(for: device)
       let status = announcer.availability(of: device, isOnline: true)
+      problemTopics[number] = wanted.isEmpty ? nil : announcer.problemTopic(of: device)
+      problems[number] = nil
+      problemChanged(of: number)
       let names =
         wanted.isEmpty
         ? []
         : wanted.map(\.topic) + (status.map { [$0.topic] } ?? [])
           + announcer.lightTopics(of: device)
-          + (announcer.problemTopic(of: device).map { [$0] } ?? [])
+          + (problemTopics[number].map { [$0] } ?? [])
       let gone = topics[number].filter { !names.contains($0) }
       for name in gone { known[name] = nil }
       for name in names { known[name] = number }
@@ -151,9 +154,7 @@ struct Announcements {
     }
     while isAcknowledged, let number = troubled.popLast() {
       isTroubled.remove(number)
-      guard !topics[number].isEmpty,
-        let topic = announcer.problemTopic(of: registry.devices[number])
-      else { continue }
+      guard let topic = problemTopics[number] else { continue }
       let payload = problem(number)
       if problems[number] == payload { continue }
       problems[number] = payload

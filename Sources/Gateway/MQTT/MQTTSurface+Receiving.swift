@@ -99,7 +99,6 @@ extension MQTTSurface {
   ) {
     // Parsed once, however many properties share the topic.
     var document: JSONValue?
-    let isShared = TopicTable.Role.shareAvailability(roles)
     for role in roles {
       switch role {
       case .command(let command):
@@ -109,7 +108,7 @@ extension MQTTSurface {
         if payload.isEmpty || !concerns(role) { continue }
         let known = document ?? StatePayload.read(payload)
         document = known
-        receiveReport(known, payload, for: role, isShared: isShared, at: now)
+        receiveReport(known, payload, for: role, among: roles, at: now)
       case .awake(let device):
         if !concerns(role) { continue }
         // A retained message says that the device was awake, not that it is.
@@ -166,12 +165,12 @@ extension MQTTSurface {
 
   /// Receives what a device reports; other roles have no report.
   ///
-  /// `isShared` states that the availability of several devices is on the topic.
+  /// `roles` are all of the topic.
   func receiveReport(
     _ document: JSONValue,
     _ payload: Span<UInt8>,
     for role: TopicTable.Role,
-    isShared: Bool,
+    among roles: [TopicTable.Role],
     at now: Moment
   ) {
     switch role {
@@ -182,7 +181,7 @@ extension MQTTSurface {
         of: device,
         source: source,
         document,
-        isShared: isShared,
+        isShared: TopicTable.Role.shareAvailability(roles),
         at: now
       )
       guard isChanged else { return }
@@ -320,8 +319,10 @@ struct TopicTable: ~Copyable {
 
     /// Whether a topic with these roles has the availability of several devices.
     static func shareAvailability(_ roles: [Role]) -> Bool {
-      guard roles.count > 1 else { return false }
-      return roles.count { if case .availability = $0 { true } else { false } } > 1
+      let places = roles.indices.lazy.filter {
+        if case .availability = roles[$0] { true } else { false }
+      }
+      return places.prefix(2).count > 1
     }
 
     /// The order in which the roles of a topic receive a message: a value that a device turns out

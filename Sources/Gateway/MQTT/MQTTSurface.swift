@@ -337,9 +337,8 @@ extension MQTTSurface {
       }
       guard !roles.isEmpty, !message.payload.isEmpty else { continue }
       let document = StatePayload.read(message.payload.span)
-      let isShared = TopicTable.Role.shareAvailability(roles)
       for role in roles {
-        receiveReport(document, message.payload.span, for: role, isShared: isShared, at: now)
+        receiveReport(document, message.payload.span, for: role, among: roles, at: now)
       }
     }
   }
