@@ -132,13 +132,16 @@ import Testing
       if number % 100 == 99 { for _ in 0..<100 { _ = try client.next() } }
     }
 
-    // Both in one piece: the second finds all of them on their way.
+    // The broker takes nothing until the second is accepted, which so finds all of them on their way.
+    bench.broker.pause()
     client.send(
       """
       {"key":"*","flush":true}
       {"key":"dev\(keys)/level","set":7,"now":true}
       """
     )
+    _ = try client.next { $0["key"] == .string("dev\(keys)/level") }
+    bench.broker.resume()
 
     #expect(commands.waitFor { $0.count > keys })
     let place = commands.messages.firstIndex { $0.topic == "cmd/dev\(keys)" }
