@@ -3,6 +3,7 @@
 
 import Devices
 import Glibc
+import JSON
 import LastOut
 import Operations
 import Synchronization
@@ -144,8 +145,9 @@ import Testing
     bench.broker.resume()
 
     #expect(commands.waitFor { $0.count > keys })
-    let place = commands.messages.firstIndex { $0.topic == "cmd/dev\(keys)" }
-    #expect(try #require(place) < 100)
+    let place = try #require(commands.messages.firstIndex { $0.topic == "cmd/dev\(keys)" })
+    // The flush settles its keys some hundreds a turn, and in each turn a window of 20 may leave.
+    #expect(place < keys / 10)
     // And what became of each of them is told.
     #expect(
       events.waitFor {

@@ -67,8 +67,9 @@ import Testing
     #expect(gateway.lines(containing: "dropped").isEmpty)
     #expect(witness.waitFor("settle/status", "offline"))
     let topics = witness.messages.map(\.topic)
-    #expect(topics.count { $0.hasPrefix("cmd/") } == keys)
-    #expect(topics.count { $0.hasSuffix("/event") } == keys)
+    let connections = gateway.lines(containing: "onnect")
+    #expect(topics.count { $0.hasPrefix("cmd/") } == keys, "\(connections)")
+    #expect(topics.count { $0.hasSuffix("/event") } == keys, "\(connections)")
     // At most what was under way of the last values.
     #expect(order.waitFor("settle/status", "offline"))
     let sent = order.messages.map(\.topic)

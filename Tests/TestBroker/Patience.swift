@@ -32,16 +32,19 @@ package final class Patience: Sendable {
 
   func useUp() { state.withLock { $0.isUsedUp = true } }
 
-  /// The processor time of the processes so far, in hundredths of a second.
+  /// How long the processes have run so far, or waited for a processor that others had, in
+  /// hundredths of a second.
   func processorTicks() -> Int {
-    state.withLock { $0.processes }.reduce(0) { $0 + ProcessorTime.ticks(of: $1) }
+    state.withLock { $0.processes }.reduce(0) {
+      $0 + ProcessorTime.ticks(of: $1) + ProcessorTime.waited(for: $1)
+    }
   }
 }
 
 /// One wait of a test: over when nothing has progressed for a while.
 ///
-/// Progress is what the owner counts, such as messages or bytes, and the processor time of the
-/// test's processes. A wait shorter than the test's patience looks at the clock alone.
+/// Progress is what the owner counts, such as messages or bytes, and the time that the test's
+/// processes run or wait for a processor. A wait shorter than the test's patience looks at the clock alone.
 package struct Wait {
   private let limit: Duration
   private let patience: Patience?
@@ -78,7 +81,7 @@ package struct Wait {
     return min(now.duration(to: end), .seconds(1))
   }
 
-  /// Whether they have used more than a sixtieth of a processor since the last look.
+  /// Whether they have run, or wanted to, for more than a sixtieth of the time since the last look.
   private mutating func processesHaveWorked() -> Bool {
     guard let patience, let before = ticks else { return false }
     let after = patience.processorTicks()
@@ -107,6 +110,13 @@ package enum ProcessorTime {
     let text = TextFile.read("/proc/\(process)/stat") ?? ""
     let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
     return fields.dropFirst(11).prefix(4).reduce(0) { $0 + (Int($1) ?? 0) }
+  }
+
+  /// How long the first thread of a process was ready and had no processor, in hundredths of a
+  /// second; 0 without it, or where the kernel does not count this.
+  package static func waited(for process: Int32) -> Int {
+    let fields = (TextFile.read("/proc/\(process)/schedstat") ?? "").split(separator: " ")
+    return fields.count > 1 ? (Int(fields[1]) ?? 0) / 10_000_000 : 0
   }
 }
 
