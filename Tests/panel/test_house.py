@@ -101,7 +101,7 @@ class Imports(Case):
     def open(self, browser):
         browser.open(self.stage.url)
         browser.wait("return document.querySelectorAll('.tile').length >= 1")
-        self.addCleanup(browser.run, "localStorage.clear()")
+        self.addCleanup(self.forget)
 
     def test_devices_that_appear_are_announced_and_shown_on_request(self):
         for name in ("Fan", "Plug"):
@@ -127,7 +127,7 @@ class House(Case):
 
     def setUp(self):
         self.open(self.browser)
-        self.addCleanup(self.browser.run, "localStorage.clear()")
+        self.addCleanup(self.forget)
         self.addCleanup(self.stage.put, "v1/panel", {})
 
     def is_expected(self, complaint):
@@ -142,7 +142,7 @@ class House(Case):
         self.assertEqual(kinds, {"desk-lamp": "light", "ceiling": "light", "lamps": "light", "boiler": "climate", "blind": "cover", "air": "reading", "plug": "switch", "fan": "number"})
         self.stage.send({"key": "boiler/target_temperature", "set": 21.5, "now": True})
         self.browser.wait("return document.querySelector('[data-device=boiler] .tile-figure').textContent === '21.5°'")
-        self.browser.wait("return document.querySelector('[data-device=boiler] .tile-state').textContent.startsWith('Now 19.8 °C')")
+        self.await_text("[data-device=boiler] .tile-state", "Now 19.8 °C")
         self.assertEqual([self.text(f"[data-device=air] .reading-cell:nth-child({n}) b") for n in (1, 2)], ["22.4 °C", "51 %"])
         stop, up = (self.browser.box(f"[data-device=blind] .move-{name}")["width"] for name in ("stop", "up"))
         self.assertGreater(stop, up)
