@@ -375,7 +375,7 @@ inline begin_with(m, p) {
 
 init {
   atomic {
-#ifdef FAULTS
+#ifdef FAULTS  /* With two partitions. */
     begin_with(0, 0);
     if
     :: begin_with(0, 1)
