@@ -12,7 +12,7 @@
 
 #define MEMBERS 3
 /* One partition is checked without limits. Partitions share nothing but the presence of members and its
-   renewals, so two are checked up to a number of faults. */
+   renewals, so two are checked up to a number of faults, an eviction being one. */
 #ifndef PARTITIONS
 #define PARTITIONS 1
 #endif
@@ -362,26 +362,8 @@ proctype Member(byte m) {
   od
 }
 
-/* A member drives a partition from the beginning. */
-inline begin_with(m, p) {
-  owner[p] = m;
-  epoch[p] = 1;
-  logEpoch[p] = 1;
-  sessionEpoch[p] = 1;
-  held[AT(m, p)] = Driving;
-  heldEpoch[AT(m, p)] = 1;
-  connection[AT(m, p)] = true
-}
-
 init {
   atomic {
-#ifdef FAULTS  /* With two partitions. */
-    begin_with(0, 0);
-    if
-    :: begin_with(0, 1)
-    :: begin_with(1, 1)
-    fi;
-#endif
     IN_ALL(i, MEMBERS, run Member(i); IN_ALL(q, PARTITIONS, run Partition(i, q)))
   }
 }
