@@ -33,7 +33,7 @@ endif
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster run build test test-under-load test-cluster check-api panel-test check-home-assistant check-binaries deb check-deb app check-app release-check soak lanes evening soak-process gestures fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo demo-cluster run build test test-under-load test-cluster check-api panel-test check-home-assistant check-binaries deb check-deb app check-app release-check soak lanes evening soak-process gestures fuzz mutants model docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Turn the knob. Settle sends only where it stopped."
@@ -106,6 +106,10 @@ fuzz: install-deps ## Fuzz everything that reads bytes from outside; FOR=3600 se
 mutants: install-deps ## Check that the simulation finds deliberate mistakes in the sources
 	@.ci/install-deps patch
 	@.ci/mutants $(ARGS)
+
+model: ## Visit every state of a model of the cluster's protocol, and find its deliberate mistakes; ARGS=DRIVES_UNASKED shows one
+	@.ci/install-deps --only gcc libc6-dev spin
+	@.ci/model $(ARGS)
 
 check-home-assistant: install-deps ## Try the announcements with real Home Assistant cores, both formats; ARGS=current for the newest
 	@swift build -j $(JOBS) --product settled
