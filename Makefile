@@ -33,7 +33,7 @@ endif
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster run build test test-under-load test-cluster check-api panel-test check-home-assistant check-binaries deb check-deb release-check soak lanes evening soak-process gestures fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo demo-cluster run build test test-under-load test-cluster check-api panel-test check-home-assistant check-binaries deb check-deb app check-app release-check soak lanes evening soak-process gestures fuzz mutants model docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Turn the knob. Settle sends only where it stopped."
@@ -107,6 +107,10 @@ mutants: install-deps ## Check that the simulation finds deliberate mistakes in 
 	@.ci/install-deps patch
 	@.ci/mutants $(ARGS)
 
+model: ## Visit every state of a model of the cluster's protocol, and find its deliberate mistakes; ARGS=DRIVES_UNASKED shows one
+	@.ci/install-deps --only gcc libc6-dev spin
+	@.ci/model $(ARGS)
+
 check-home-assistant: install-deps ## Try the announcements with real Home Assistant cores, both formats; ARGS=current for the newest
 	@swift build -j $(JOBS) --product settled
 	@swift build -j $(JOBS) --product settle
@@ -119,6 +123,16 @@ deb: build ## Build a Debian package into .build/deb, and check it with lintian
 check-deb: deb ## Install, upgrade, remove and purge the package in a new Debian root
 	@.ci/install-deps mmdebstrap mosquitto-clients
 	@.ci/check-deb
+
+app: deb ## Gather the app for Home Assistant in .build/app, with the package in it: copy .build/app/settle to a Home Assistant's addons
+	@rm -rf .build/app && mkdir -p .build/app/settle
+	@cp repository.yaml .build/app/
+	@cp -R config/home-assistant/. .build/app/settle/
+	@mkdir .build/app/settle/packages && cp .build/deb/*.deb .build/app/settle/packages/
+	@echo ".build/app/settle is the app; docs/install.md says where it goes"
+
+check-app: app ## Play the first two minutes with the app for Home Assistant: a fake Supervisor, ingress, a browser, a slider
+	@.ci/check-app
 
 release-check: ## Check what must agree before a release: version, change log, tag, tree
 	@.ci/release-check

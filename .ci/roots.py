@@ -42,3 +42,12 @@ def debian_root(suite, package):
             file.write("127.0.0.1\tlocalhost\n")
         open(f"{path}/.complete", "w", encoding="ascii").close()
     return path
+
+
+def needed(package):
+    """The packages that a package depends on; of several that would do, one without a daemon."""
+    text = subprocess.run(
+        ["dpkg-deb", "--field", package, "Depends"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+    names = [re.findall(r"[a-z][a-z0-9.+-]+", re.sub(r"\(.*?\)", "", one)) for one in text.split(",")]
+    return [next((name for name in any_of if "standalone" in name), any_of[0]) for any_of in names]

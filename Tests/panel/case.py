@@ -7,6 +7,7 @@ import re
 import time
 import unittest
 
+import ingress
 from stage import Stage
 from webdriver import Browser, Driver
 
@@ -32,7 +33,10 @@ class Panel(Browser):
     def open(self, url):
         # An address that differs in its fragment alone is no new page.
         super().open("about:blank")
-        super().open(url)
+        framed = url.replace(ingress.PATH + "/", "/", 1)
+        super().open(framed)
+        if framed != url:
+            self.call("POST", "/frame", {"id": self.call("POST", "/element", {"using": "css selector", "value": "iframe"})})
 
     def run(self, script, *arguments):
         self.reveal(script, *arguments)
@@ -92,6 +96,10 @@ class Case(unittest.TestCase):
     def is_expected(self, complaint):
         return False
 
+    def forget(self):
+        """Forgets the choices of this browser, which the page would keep again when it hears of those for all screens."""
+        self.browser.run("if (globalThis.settlePanel) settlePanel.settings.choices.values = {}; localStorage.clear()")
+
     # What is shown
 
     def figure(self, key, browser=None):
@@ -112,8 +120,12 @@ class Case(unittest.TestCase):
                                        row(key), text, what=f"{key} shows {text}")
 
     def await_text(self, selector, text, browser=None, seconds=60):
-        (browser or self.browser).wait("return document.querySelector(arguments[0])?.textContent.includes(arguments[1])",
-                                       selector, text, seconds=seconds, what=f"{selector} says {text}")
+        browser = browser or self.browser
+        try:
+            browser.wait("return document.querySelector(arguments[0])?.textContent.includes(arguments[1])", selector, text, seconds=seconds)
+        except AssertionError:
+            shown = browser.run("return document.querySelector(arguments[0])?.textContent ?? null", selector)
+            self.fail(f"{selector} does not say {text!r} within {seconds} s, but {shown!r}")
 
     # Gestures
 

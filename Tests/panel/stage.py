@@ -13,10 +13,14 @@ import threading
 import time
 import urllib.request
 
+import ingress
 from mqtt import Client
 from serve import Server
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+#: Whether the page is in a frame of Home Assistant.
+IN_FRAME = os.environ.get("PANEL") == "ingress"
 
 
 def reserve_port():
@@ -120,8 +124,9 @@ class Stage:
             self.write("token", token + "\n")
             os.chmod(os.path.join(self.folder, "token"), 0o600)
             secret = f", token_file: {self.folder}/token"
+        trusted = ", trusted: [127.0.0.1]" if IN_FRAME else ""
         self.write("settle.yaml", f'mqtt: {{url: "mqtt://127.0.0.1:{self.mqtt_port}"}}\nsocket: {self.folder}/settle.sock\n'
-                   f'devices: devices\nhttp: {{listen: ["127.0.0.1:{self.port}"]{secret}}}\n{lines}')
+                   f'devices: devices\nhttp: {{listen: ["127.0.0.1:{self.port}"]{secret}{trusted}}}\n{lines}')
         self.broker = None
         self.gateway = None
         self.devices = None
@@ -131,6 +136,8 @@ class Stage:
             self.start_gateway()
             if os.environ.get("PANEL") == "source":
                 self.serve_source()
+            if IN_FRAME:
+                self.enter_ingress()
         except BaseException:
             self.close()
             raise
@@ -140,6 +147,14 @@ class Stage:
         server = Server(f"127.0.0.1:{self.port}")
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{server.server_port}/"
+
+    def enter_ingress(self):
+        """Serves the page in a frame of Home Assistant: `PANEL=ingress Tests/panel/run`."""
+        supervisor = ingress.Supervisor(("127.0.0.1", 0), ("127.0.0.1", self.port))
+        core = ingress.Core(("127.0.0.1", 0), ("127.0.0.1", supervisor.server_port))
+        # The tests measure the page as wide as the window.
+        core.width = 0
+        self.url = f"http://127.0.0.1:{core.server_port}{ingress.PATH}/"
 
     def write(self, name, content):
         with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:

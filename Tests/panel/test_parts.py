@@ -103,6 +103,13 @@ class Parts(Case):
                     m.readable("OPEN"), m.readable("target_temperature"), m.duration(300), m.duration(2500), m.changes(1)];""")
         self.assertEqual(seen, [21.5, 30, 0.3, "21.0", "40", "–", "Open", "Target temperature", "300 ms", "2.5 s", "1 change"])
 
+    def test_long_times_are_in_large_units(self):
+        seen = self.module("values", """
+            const minutes = { type: "integer", unit: "min" };
+            return [m.spoken(minutes, 1440), m.spoken(minutes, 90), m.spoken(minutes, 150), m.spoken({ type: "integer", unit: "s" }, 10800),
+                    m.duration(86_400_000), m.duration(7_200_000), m.duration(600_000), m.duration(3 * 86_400_000)];""")
+        self.assertEqual(seen, ["24 h", "90 min", "2 h 30 min", "3 h", "24 h", "2 h", "10 min", "3 days"])
+
     def test_numbers_are_shown_as_people_read_them(self):
         seen = self.module("values", """
             const percent = { type: "integer", range: [0, 254], step: 1, display: { unit: "%", scale: { from: [0, 254], to: [0, 100] } } };
@@ -111,11 +118,11 @@ class Parts(Case):
                     m.spoken(kelvin, 250), m.inward(kelvin, 2700), m.stepped(kelvin, 250, 1), m.short(percent, 254)];""")
         self.assertEqual(seen, ["50 %", 127, 130, 254, "4000 K", 370, 244, "100 %"])
 
-    def test_sections_share_rows_and_rows_have_no_holes(self):
-        spans = self.module("page", "return [[[5, 4, 3, 2], 5], [[5, 4, 3, 2], 3], [[5, 4], 2], [[2], 5], [[1, 1], 5]].map(([counts, columns]) => m.spansOf(counts, columns))")
-        self.assertEqual(spans, [[5, 5, 3, 2], [3, 3, 3, 3], [2, 2], [2], [2, 2]])
-        rows = self.module("page", "return [[5, 3], [4, 3], [5, 2], [4, 5], [6, 3], [1, 5]].map(([count, columns]) => { const { rows, parts, widths } = m.rowsOf(count, columns); return [rows, parts, widths]; })")
-        self.assertEqual(rows, [[2, 6, [2, 2, 2, 3, 3]], [2, 2, [1, 1, 1, 1]], [3, 2, [1, 1, 1, 1, 2]], [1, 4, [1, 1, 1, 1]], [2, 3, [1] * 6], [1, 5, [1]]])
+    def test_all_tiles_are_equally_wide_and_small_areas_share_rows(self):
+        places = self.module("page", """return [[[9, 8, 6, 4, 5, 3, 5, 1], 5], [[2, 1], 2], [[5], 5], [[1, 1], 5], [[3, 3, 3], 1], [[7, 2], 3]]
+            .map(([counts, columns]) => m.placesOf(counts, columns).map(({ from, span, rows }) => [from, span, rows]))""")
+        self.assertEqual(places[0], [[1, 5, 2], [1, 5, 2], [1, 3, 2], [4, 2, 2], [1, 3, 2], [4, 2, 2], [1, 3, 2], [4, 1, 1]])
+        self.assertEqual(places[1:], [[[1, 2, 1], [1, 1, 1]], [[1, 5, 1]], [[1, 1, 1], [2, 1, 1]], [[1, 1, 3]] * 3, [[1, 3, 3], [1, 2, 1]]])
 
     def test_a_busy_page_draws_at_beats(self):
         times = self.module("dom", """
@@ -161,7 +168,17 @@ class Parts(Case):
     def test_every_language_has_every_text(self):
         with open(os.path.join(ROOT, "Sources/Panel/Resources/words.js"), encoding="utf-8") as file:
             text = file.read()
-        tables = {name: sorted(re.findall(r"(?<![\w.])(\w+): (?:[\"(]|n =>)", block)) for name, block in re.findall(r"^  (\w\w): \{\n(.*?)^  \},", text, re.M | re.S)}
+        blocks = dict(re.findall(r"^  (\w\w): \{\n(.*?)^  \},", text, re.M | re.S))
+        # What devices say has a block of its own in each: every class in every language, and of names those that read badly.
+        inner = {name: dict(re.findall(r"^    (classes|names): \{(.*?)\},\n", block, re.M | re.S)) for name, block in blocks.items()}
+        classes = {name: sorted(re.findall(r"(\w+): \[\"[^\"]+\", \"[^\"]+\"\]", parts["classes"])) for name, parts in inner.items()}
+        self.assertGreater(len(classes["en"]), 20)
+        tables = {}
+        for name, block in blocks.items():
+            for part in inner[name].values():
+                block = block.replace(part, "")
+            tables[name] = sorted(re.findall(r"(?<![\w.])(\w+): (?:[\"(]|n =>)", block))
         self.assertGreater(len(tables["en"]), 80)
         for name, words in tables.items():
             self.assertEqual(words, tables["en"], name)
+            self.assertEqual(classes[name], classes["en"], name)

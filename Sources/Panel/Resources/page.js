@@ -7,7 +7,7 @@ import { h, hide, say, set, Sight } from "./dom.js";
 import { FADE, slugOf } from "./house.js";
 import { Mark } from "./mark.js";
 import { TileView } from "./tiles.js";
-import { readable } from "./values.js";
+import { folded, readable } from "./values.js";
 import { t } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
@@ -22,6 +22,7 @@ export class Page {
     /** The scenes, by the names that they have in the outbox. */
     this.scenes = new Map();
     this.sections = [];
+    this.text = "";
     this.words = [];
     this.only = null;
     this.kept = new Set();
@@ -48,11 +49,13 @@ export class Page {
     for (const [device, tile] of old) if (!this.tiles.has(device)) tile.see(false);
     this.sections = this.app.places.sections(house.devices).map(({ name, slug, devices }) => {
       const tiles = devices.map((device) => this.tiles.get(device));
+      for (const tile of tiles) tile.call(slug === "favourites");
       const id = `area-${slug}`;
       const node = h("section", { class: "area", "aria-labelledby": id }, h("h2", { id, dir: "auto" }, name), ...tiles.map((tile) => tile.node));
       return { name, slug, tiles, node };
     });
-    this.house.replaceChildren(...this.sceneSection(house.scenes), ...this.sections.map((section) => section.node));
+    byId("scenes").replaceChildren(...this.sceneSection(house.scenes));
+    this.house.replaceChildren(...this.sections.map((section) => section.node));
     byId("areas").replaceChildren(...this.areaLinks());
     const sheetDevice = this.app.sheet?.device;
     if (sheetDevice && !this.tiles.has(sheetDevice)) this.reopen(sheetDevice);
@@ -89,7 +92,7 @@ export class Page {
 
   search(text) {
     this.text = text.trim();
-    this.words = this.text.toLowerCase().split(/\s+/).filter((word) => word);
+    this.words = folded(this.text).split(/\s+/).filter((word) => word);
     this.filter();
   }
 
@@ -104,6 +107,8 @@ export class Page {
   belongs(tile) {
     if (this.only === null || this.kept.has(tile)) return true;
     if (this.only === "offline") return !tile.device.online;
+    const sum = this.app.bar.sums.get(this.only);
+    if (sum) return sum.devices.has(tile.device);
     if (this.only === "added") return this.app.bar.added.has(tile.device.id);
     return tile.device.keys.some((key) => {
       const name = this.app.progress.get(key);
@@ -127,8 +132,7 @@ export class Page {
       section.shown = shown;
       count += shown;
     }
-    const scenes = this.house.querySelector(".scenes");
-    if (scenes) scenes.hidden = this.words.length > 0 || this.only !== null || isAreaShown;
+    byId("scenes").hidden = this.words.length > 0 || this.only !== null || isAreaShown;
     for (const link of byId("areas").children) set(link, "aria-current", link.dataset.slug === (isAreaShown ? this.area : "") ? "page" : null);
     const empty = byId("empty");
     empty.hidden = count > 0 || !this.app.isLoaded && this.tiles.size > 0;
@@ -136,7 +140,7 @@ export class Page {
     this.spread();
   }
 
-  /** Puts sections side by side where they fit, and fills each row of their tiles. */
+  /** Puts sections side by side where they fit. */
   spread() {
     this.width = this.house.clientWidth;
     // Spans that are too wide would add columns of their own.
@@ -144,17 +148,12 @@ export class Page {
     const columns = getComputedStyle(this.house).gridTemplateColumns.split(" ").length;
     this.house.toggleAttribute("data-measured", false);
     const shown = this.sections.filter((section) => section.shown > 0);
-    spansOf(shown.map((section) => section.shown), columns).forEach((span, place) => this.shape(shown[place], span));
-  }
-
-  /** Sets the columns of a section and the width of each tile in them. */
-  shape(section, span) {
-    const { rows, parts, widths } = rowsOf(section.shown, span);
-    const style = (node, name, value) => { if (node.style.getPropertyValue(name) !== String(value)) node.style.setProperty(name, value); };
-    style(section.node, "--span", span);
-    style(section.node, "--rows", rows);
-    style(section.node, "--parts", parts);
-    section.tiles.filter((tile) => !tile.node.hidden).forEach((tile, place) => style(tile.node, "--width", widths[place]));
+    placesOf(shown.map((section) => section.shown), columns).forEach((place, at) => {
+      const { style } = shown[at].node;
+      for (const [name, value] of Object.entries(place)) {
+        if (style.getPropertyValue(`--${name}`) !== String(value)) style.setProperty(`--${name}`, value);
+      }
+    });
   }
 
   neighbours(device) {
@@ -251,47 +250,39 @@ class SceneView {
   }
 }
 
-// Where tiles go: sections side by side, and rows without holes. It uses no DOM.
+// Where sections go. It uses no DOM.
 
-/** How many columns wide a tile may become to fill a row. */
-const WIDEST = 2;
+/** The height of a section's head, in rows of tiles. */
+const HEAD = 0.35;
 
 /**
- * The number of columns of each section that has so many tiles. A section is as wide as its tiles, so that small
- * ones share a row; the last in a row also gets the columns that are left, if its tiles can fill them.
+ * Where each section that has so many tiles is, in columns: `{ from, span, rows }`. All tiles have one width. Small
+ * sections are beside each other, in their order; the page is as short as possible.
  */
-export function spansOf(counts, columns) {
-  const least = columns > 3 ? 2 : columns;
-  const spans = [];
-  let used = 0;
-  const fill = () => {
-    const last = spans.length - 1;
-    if (last >= 0 && counts[last] * WIDEST >= spans[last] + columns - used) spans[last] += columns - used;
-  };
-  for (const count of counts) {
-    const span = Math.min(columns, Math.max(count, least));
-    if (used + span > columns) {
-      fill();
-      used = 0;
+export function placesOf(counts, columns) {
+  // From the end: the height of the page from each section on, and which sections are beside it.
+  const best = [];
+  best[counts.length] = { height: 0 };
+  for (let first = counts.length - 1; first >= 0; first -= 1) {
+    for (let end = first + 1; end <= Math.min(counts.length, first + columns); end += 1) {
+      const beside = counts.slice(first, end);
+      let rows = 1;
+      while (beside.reduce((sum, count) => sum + Math.ceil(count / rows), 0) > columns) rows += 1;
+      // Columns of many rows side by side are hard to read.
+      if (beside.length > 1 && rows > (columns > 3 ? 2 : 1)) break;
+      const height = HEAD + rows + best[end].height;
+      if (!best[first] || height < best[first].height - 1e-9) best[first] = { height, rows, end };
     }
-    spans.push(span);
-    used += span;
   }
-  fill();
-  return spans;
-}
-
-/**
- * Rows of about equally many tiles in so many columns: the number of rows, the parts into which the width is
- * divided, and how many of them each tile has. The tiles of a row are equally wide.
- */
-export function rowsOf(count, columns) {
-  const rows = Math.max(1, Math.ceil(count / columns));
-  const few = Math.floor(count / rows);
-  const fuller = count - few * rows;
-  if (columns > WIDEST * few) return { rows, parts: columns, widths: Array(count).fill(1) };
-  const isEven = fuller === 0;
-  const parts = isEven ? few : few * (few + 1);
-  const widths = Array.from({ length: count }, (_, place) => (isEven ? 1 : place < fuller * (few + 1) ? few : few + 1));
-  return { rows, parts: Math.max(1, parts), widths };
+  const places = [];
+  for (let first = 0; first < counts.length; first = best[first].end) {
+    let from = 1;
+    const beside = counts.slice(first, best[first].end);
+    for (const count of beside) {
+      const span = beside.length > 1 ? Math.ceil(count / best[first].rows) : Math.min(count, columns);
+      places.push({ from, span, rows: Math.ceil(count / span) });
+      from += span;
+    }
+  }
+  return places;
 }

@@ -4,11 +4,11 @@
 // The open device: all its properties with fine controls, what became of recent changes, its place.
 
 import { controlFor, shareOf } from "./controls.js";
-import { h, icon, say, set, svg, vanish } from "./dom.js";
-import { ENDS, labelOf, lightOf, planOf } from "./house.js";
-import { failureText, Mark, OVER, statusText } from "./mark.js";
+import { h, hide, icon, say, set, svg, vanish } from "./dom.js";
+import { ENDS, FADE, labelOf, lightOf, planOf } from "./house.js";
+import { adviceFor, failureText, Mark, OVER, statusText } from "./mark.js";
 import { changes, commands, duration, outward, readable, spoken, textOf, typed, unitOf } from "./values.js";
-import { language, t } from "./words.js";
+import { locale, t } from "./words.js";
 
 export class Sheet {
   constructor(dialog, app) {
@@ -29,6 +29,9 @@ export class Sheet {
         h("button", { type: "button", class: "round", autofocus: true, "aria-label": t("close"), onclick: () => dialog.close() }, icon("close"))),
       this.body, this.history.node, this.log.node));
     dialog.addEventListener("close", () => this.closed());
+    // Once a finger is on it, it grows downwards only.
+    dialog.addEventListener("pointerdown", () => this.stay(dialog.offsetTop));
+    addEventListener("resize", () => this.stay(null));
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   }
 
@@ -44,6 +47,7 @@ export class Sheet {
     }
     this.body.replaceChildren(...[...this.rows.values()].map((row) => row.node));
     if (!this.dialog.open) this.dialog.showModal();
+    this.dialog.scrollTop = 0;
     const now = performance.now();
     for (const row of this.rows.values()) row.update(now);
     this.update(now);
@@ -68,7 +72,7 @@ export class Sheet {
     const { device } = this;
     if (!device) return;
     set(this.dialog, "data-offline", device.online ? null : "");
-    const parts = [device.area, device.isGroup ? t("members", device.members.length) : null, device.online ? null : t("offlineNote")];
+    const parts = [device.area, device.isGroup ? t("members", device.members.length) : null, device.online ? null : t("offlineNote"), isUnheard(device) ? t("unheardNote") : null];
     say(this.note, parts.filter((part) => part).join(" · "));
     if (this.plan.kind === "light") this.dialog.style.setProperty("--light", lightOf(this.plan));
     set(this.rows.get(this.plan.brightness)?.node ?? this.body, "data-lit", "");
@@ -77,7 +81,15 @@ export class Sheet {
     this.history.update(now);
   }
 
+  /** Keeps the upper edge where it is; `null` lets it go. */
+  stay(top) {
+    const { style } = this.dialog;
+    style.marginTop = top === null ? "" : `${top}px`;
+    style.maxHeight = top === null ? "" : `calc(100dvh - ${top}px)`;
+  }
+
   forget() {
+    this.stay(null);
     for (const row of this.rows.values()) {
       this.app.rings.views.delete(row);
       if (row.key.held) this.app.hold(row.key, false);
@@ -95,6 +107,9 @@ export class Sheet {
   }
 }
 
+/** Whether nothing was heard of a device that reports. */
+function isUnheard(device) { return device.keys.some((key) => !key.isHeard) && device.keys.every((key) => !key.isHeard || key.actual === null); }
+
 // A row of a device's sheet: one property with its fine control, and its recent changes falling below it.
 
 /** Quiet periods below this, in milliseconds, are over before a finger reaches a button. */
@@ -111,6 +126,7 @@ class PropertyView {
     numbers += 1;
     this.status = h("span", { class: "status", id: `status-${numbers}` });
     this.trouble = null;
+    this.topic = key.topic;
     this.control = key.isReadOnly ? reading(key) : controlFor(key, this.label, app);
     this.mark = this.control.mark ?? new Mark();
     [this.cancel, this.flush] = [["cancel", "close"], ["flush", "send"]].map(([order, sign]) =>
@@ -151,16 +167,31 @@ class PropertyView {
       return;
     }
     if (!this.trouble) {
-      this.troubleText = h("p", {});
-      this.trouble = h("div", { class: "trouble" }, this.troubleText);
+      [this.troubleText, this.advice] = [h("p", {}), h("p", { class: "advice" })];
+      this.trouble = h("div", { class: "trouble" }, h("div", {}, this.troubleText, this.advice));
+      this.askTopic();
       this.node.append(this.trouble);
       this.retry = null;
     }
     say(this.troubleText, failureText(progress));
+    say(this.advice, adviceFor(this.key, progress, this.topic));
+    hide(this.advice, this.advice.textContent === "");
     this.failedValue = progress.value;
     if (progress.value === undefined || progress.value === null || this.retry) return;
     this.retry = h("button", { type: "button", class: "button retry", "aria-label": `${this.label}: ${t("retry")}`, onclick: () => this.again() }, icon("retry"), h("span", {}, t("retry")));
     this.trouble.append(this.retry);
+  }
+
+  /** Asks on which topic a device is silent that was never heard: the gateway says it once a command was not confirmed. */
+  async askTopic() {
+    if (this.key.isHeard || this.topic) return;
+    try {
+      const { devices } = await this.app.link.get("v1/status");
+      this.topic = devices?.unheard?.find((entry) => entry.key === this.key.key)?.topic;
+      this.app.touch(this.key);
+    } catch {
+      // The connection's state is shown in the bar.
+    }
   }
 
   again() { this.app.retry(this.key, this.failedValue); }
@@ -191,14 +222,19 @@ class Fall {
     this.key = key;
     this.span = Math.max(SPAN, key.delay * 6);
     this.canvas = h("canvas", { class: "fall-plot", role: "img" });
-    this.node = h("div", { class: "fall" }, this.canvas);
+    this.node = h("div", { class: "fall", hidden: true }, this.canvas);
     this.isMoving = false;
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
   }
 
-  /** Draws, and goes on while anything falls. */
+  /**
+   * Draws, and goes on while anything falls. What this page changes falls; the room for it then stays, so that nothing moves
+   * under a finger.
+   */
   wake(now) {
-    if (!this.isMoving) this.turn(now);
+    const { key } = this;
+    if (this.node.hidden && key.isOwn && key.history.some((event) => now - event.at < this.span)) this.node.hidden = false;
+    if (!this.isMoving && !this.node.hidden) this.turn(now);
   }
 
   turn(now = performance.now()) {
@@ -396,7 +432,8 @@ class History {
     const values = shown.map((point) => point.value);
     const textFor = (number) => (key.type === "boolean" ? textOf(key, number > 0) : withUnit(key, number));
     const [least, most] = [textFor(Math.min(...values)), textFor(Math.max(...values))];
-    say(this.title, least === most || key.type === "boolean" ? t("history") : `${t("history")} · ${least} – ${most}`);
+    const title = t("history", key.name ?? readable(key.id));
+    say(this.title, least === most || key.type === "boolean" ? title : `${title} · ${least} – ${most}`);
     set(this.plot, "aria-label", t("historySpoken", least, most, spoken(key, key.actual)));
   }
 }
@@ -433,7 +470,7 @@ function niceStep(least) {
 /** Times of day for the axis, at round distances and not closer than their texts. */
 function timesOf(from, span, width) {
   const step = TIMES.find((time) => (time / span) * (width - LEFT - RIGHT) >= 72) ?? TIMES.at(-1);
-  const format = new Intl.DateTimeFormat(language, { hour: "numeric", minute: "2-digit" });
+  const format = new Intl.DateTimeFormat(locale, { hour: "numeric", minute: "2-digit" });
   // Of the page's clock, whose zero is no round time.
   const wall = Date.now() - performance.now();
   const zone = new Date().getTimezoneOffset() * 60_000;
@@ -495,7 +532,7 @@ class CommandLog {
 
   line(command, end, reason) {
     const isBad = end === "failed" || end === "expired";
-    const time = new Date(performance.timeOrigin + command.at).toLocaleTimeString();
+    const time = new Date(performance.timeOrigin + command.at).toLocaleTimeString(locale);
     return h("li", { class: isBad ? "bad" : null },
       h("span", { class: "log-time" }, time), h("span", { class: "log-value", dir: "auto" }, spoken(this.key, command.value)),
       h("span", { class: "log-tally" }, `${changes(command.collapsed + 1)} → ${commands(command.phase === "unchanged" ? 0 : 1)}`),
@@ -516,7 +553,9 @@ export class PendingBar {
     const order = (name, word, style) => h("button", { type: "button", class: `button ${style}`, onclick: () => app.order(name, this.key) }, t(word));
     this.app = app;
     this.flush = order("flush", "sendNow", "primary");
-    node.append(this.text, order("cancel", "cancel", ""), this.flush);
+    this.cancel = order("cancel", "cancel", "");
+    this.back = h("button", { type: "button", class: "button", onclick: () => app.set(this.key, this.key.before) });
+    node.append(this.text, this.cancel, this.flush, this.back);
   }
 
   /** Follows the key that was changed last on this page. */
@@ -526,10 +565,17 @@ export class PendingBar {
     const { key } = this;
     if (!key) return;
     const { name } = key.progress(now);
-    const isShown = key.isOwn && !key.held && (name === "waiting" || (name === "settling" && key.span >= LONG));
+    const isOpen = key.isOwn && !key.held && (name === "waiting" || (name === "settling" && key.span >= LONG));
+    // What has left is taken back by another change.
+    const isBack = !isOpen && key.canGoBack(now);
+    const isShown = isOpen || isBack;
     const refocus = () => this.app.focus(key);
     vanish(this.node, !isShown, refocus);
     vanish(this.flush, !key.canFlush(now), refocus);
+    vanish(this.cancel, !isOpen, refocus);
+    vanish(this.back, !isBack, refocus);
+    if (isBack) say(this.back, t("backTo", spoken(key, key.before)));
+    if (isBack) this.app.drawLater(key, key.lastChange + FADE - now + 20);
     if (isShown) say(this.text, `${labelOf(key)}: ${spoken(key, key.pending?.value ?? key.shown)}`);
   }
 }

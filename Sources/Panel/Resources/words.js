@@ -32,11 +32,35 @@ const TABLE = {
     loginHint: "It is in the gateway’s http.token_file.", unlock: "Unlock",
     // Values
     on: "On", off: "Off", unknown: "Unknown", open: "Open", closed: "Closed", offline: "Offline",
+    openBy: (share) => `${share} open`, battery: "Battery",
     less: "less", more: "more", send: "send", typeValue: "type a value", pick: "pick a color",
     hue: "hue", saturation: "saturation", degrees: (n) => `${n} degrees`,
     noNumber: (text) => `“${text}” is not a number`, thatNumber: (text, meant) => `“${text}” is not a number here. Is it ${meant}?`,
     whichNumber: (text, one, other) => `“${text}” can be ${one} or ${other}. Type one of them.`,
-    press: "Press",
+    press: "Press", members: (n) => `${n} devices`, someOn: (on, all) => `${on} of ${all} on`,
+    sums: "The house at a glance", lampsOn: (n) => (n === 0 ? "All lamps off" : n === 1 ? "1 lamp on" : `${n} lamps on`), allClosed: "All closed",
+    openMany: (n) => `${n} open`, alarms: (n) => `${n} alarms`, lowBattery: (name, level) => `${name} battery ${level}`, lowBatteries: (n) => `${n} batteries low`,
+    unheard: "Nothing heard yet", unheardNote: "Nothing was heard of it since the gateway started",
+    backTo: (value) => `Back to ${value}`,
+    adviseTopic: (topic) => `Nothing has been heard on ${topic}. Switch the device on, or correct “topic” or “state” in its device file.`,
+    adviseUnheard: "Nothing has been heard of it since the gateway started. Switch the device on, or correct “topic” or “state” in its device file.",
+    adviseUnreadable: "Compare “type”, and “value” of “state”, in the device file with what the device reports.",
+    adviseExpired: "It waited longer than it may. Request it again when the device is back.",
+    adviseDevice: "Look whether the device has power and is in reach, then retry.",
+    askUnlock: (name) => `Unlock ${name}?`, unlockNow: "Unlock",
+    // What a reading that is on or off says, by its class: on, off.
+    classes: {
+      door: ["Open", "Closed"], garage_door: ["Open", "Closed"], opening: ["Open", "Closed"], window: ["Open", "Closed"],
+      lock: ["Locked", "Unlocked"], moisture: ["Wet", "Dry"], smoke: ["Smoke", "No smoke"], gas: ["Gas", "No gas"],
+      carbon_monoxide: ["Carbon monoxide", "No carbon monoxide"], motion: ["Motion", "No motion"], occupancy: ["Motion", "No motion"],
+      presence: ["Present", "Absent"], moving: ["Moving", "Still"], vibration: ["Vibration", "Still"], battery: ["Low", "Good"],
+      battery_charging: ["Charging", "Not charging"], problem: ["Problem", "No problem"], safety: ["Unsafe", "Safe"],
+      tamper: ["Tampered with", "Untouched"], running: ["Running", "Stopped"], connectivity: ["Connected", "Disconnected"],
+      plug: ["Plugged in", "Unplugged"], power: ["Power", "No power"], light: ["Light", "Dark"], sound: ["Sound", "Quiet"],
+      heat: ["Hot", "Normal"], cold: ["Cold", "Normal"], update: ["Update available", "Up to date"],
+    },
+    // Identifiers and words of devices that do not read well.
+    names: { co2: "CO₂", pm25: "PM2.5", voc: "VOC", xy: "Color", hs: "Color", rgb: "Color" },
     // Progress
     settling: "Settling", waiting: "Waiting", unsent: "Not sent yet", sending: "Sending", sent: "Sent",
     confirmed: "Confirmed", unchanged: "Already there", failed: "Failed", expired: "Expired", cancelled: "Cancelled",
@@ -60,7 +84,7 @@ const TABLE = {
     atMost: (time) => `, ${time} at most`, apart: (time) => `, ${time} apart`,
     summary: (seconds, changes, commands) => `In the last ${seconds} seconds ${changes} became ${commands}`,
     // A device's sheet, settings
-    history: "Reported",
+    history: (name) => `${name}, reported`,
     historySpoken: (least, most, now) => `Reported over the last hours: ${least} to ${most}, now ${now}`,
     favourite: "Favourite", earlier: "Move earlier", later: "Move later",
     theme: "Theme", auto: "Automatic", light: "Light", dark: "Dark", language: "Language",
@@ -70,8 +94,9 @@ const TABLE = {
     laneRoundTrip: "Confirms in", laneLost: "Lost", laneUse: (used, size) => `${used} of ${size}`,
     perSecond: (rate) => `${rate}/s`,
     share: "Sign in another device", shareHint: "This code contains the token. Show it only to people who may use this gateway.",
-    group: "Group", members: (n) => `${n} devices`,
-    ms: (n) => `${n} ms`, s: (n) => `${n} s`, min: (n) => `${n} min`,
+    shareLocal: "Open this page at the gateway’s address in the network. Here it is at an address that only this computer has, and a code of it would be of no use.",
+    group: "Group",
+    ms: (n) => `${n} ms`, s: (n) => `${n} s`, min: (n) => `${n} min`, h: (n) => `${n} h`, d: (n) => (n === 1 ? "1 day" : `${n} days`),
   },
   de: {
     title: "Settle", find: "Suchen", findLabel: "Gerät oder Eigenschaft suchen", skip: "Zu den Geräten",
@@ -95,12 +120,41 @@ const TABLE = {
     tooLate: "das Gateway war 2 s lang nicht erreichbar, es wurde nicht gesendet",
     loginTitle: "Dieses Gateway verlangt einen Token", token: "Token", remember: "In diesem Browser merken",
     loginHint: "Er steht in http.token_file des Gateways.", unlock: "Entsperren",
-    on: "An", off: "Aus", unknown: "Unbekannt", open: "Offen", closed: "Geschlossen", offline: "Offline",
+    on: "An", off: "Aus", unknown: "Unbekannt", open: "Offen", closed: "Zu", offline: "Offline",
+    openBy: (share) => `${share} offen`, battery: "Batterie",
     less: "weniger", more: "mehr", send: "senden", typeValue: "Wert eingeben", pick: "Farbe wählen",
     hue: "Farbton", saturation: "Sättigung", degrees: (n) => `${n} Grad`,
     noNumber: (text) => `„${text}“ ist keine Zahl`, thatNumber: (text, meant) => `„${text}“ ist hier keine Zahl. Ist ${meant} gemeint?`,
     whichNumber: (text, one, other) => `„${text}“ kann ${one} oder ${other} sein. Bitte eines davon eingeben.`,
-    press: "Drücken",
+    press: "Drücken", members: (n) => `${n} Geräte`, someOn: (on, all) => `${on} von ${all} an`,
+    sums: "Das Haus auf einen Blick", lampsOn: (n) => (n === 0 ? "Alle Lampen aus" : n === 1 ? "1 Lampe an" : `${n} Lampen an`), allClosed: "Alles zu",
+    openMany: (n) => `${n} offen`, alarms: (n) => `${n} Alarme`, lowBattery: (name, level) => `${name} Batterie ${level}`, lowBatteries: (n) => `${n} Batterien schwach`,
+    unheard: "Noch nichts gehört", unheardNote: "Seit dem Start des Gateways war nichts von ihm zu hören",
+    backTo: (value) => `Zurück auf ${value}`,
+    adviseTopic: (topic) => `Auf ${topic} war nichts zu hören. Gerät einschalten oder „topic“ oder „state“ in seiner Gerätedatei berichtigen.`,
+    adviseUnheard: "Seit dem Start des Gateways war nichts von ihm zu hören. Gerät einschalten oder „topic“ oder „state“ in seiner Gerätedatei berichtigen.",
+    adviseUnreadable: "„type“ und „value“ von „state“ in der Gerätedatei mit dem vergleichen, was das Gerät meldet.",
+    adviseExpired: "Es hat länger gewartet, als es darf. Noch einmal verlangen, wenn das Gerät wieder da ist.",
+    adviseDevice: "Nachsehen, ob das Gerät Strom hat und erreichbar ist, dann wiederholen.",
+    askUnlock: (name) => `${name} entriegeln?`, unlockNow: "Entriegeln",
+    classes: {
+      door: ["Offen", "Zu"], garage_door: ["Offen", "Zu"], opening: ["Offen", "Zu"], window: ["Offen", "Zu"],
+      lock: ["Verriegelt", "Entriegelt"], moisture: ["Nass", "Trocken"], smoke: ["Rauch", "Kein Rauch"], gas: ["Gas", "Kein Gas"],
+      carbon_monoxide: ["Kohlenmonoxid", "Kein Kohlenmonoxid"], motion: ["Bewegung", "Keine Bewegung"], occupancy: ["Bewegung", "Keine Bewegung"],
+      presence: ["Anwesend", "Abwesend"], moving: ["Bewegt sich", "Ruhig"], vibration: ["Erschütterung", "Ruhig"], battery: ["Schwach", "Gut"],
+      battery_charging: ["Lädt", "Lädt nicht"], problem: ["Problem", "Kein Problem"], safety: ["Unsicher", "Sicher"],
+      tamper: ["Manipuliert", "Unberührt"], running: ["Läuft", "Steht"], connectivity: ["Verbunden", "Getrennt"],
+      plug: ["Eingesteckt", "Ausgesteckt"], power: ["Strom", "Kein Strom"], light: ["Hell", "Dunkel"], sound: ["Geräusch", "Leise"],
+      heat: ["Heiß", "Normal"], cold: ["Kalt", "Normal"], update: ["Update verfügbar", "Aktuell"],
+    },
+    names: {
+      co2: "CO₂", pm25: "PM2,5", voc: "VOC", xy: "Farbe", hs: "Farbe", rgb: "Farbe", color_mode: "Farbmodus", power: "Ein/Aus", brightness: "Helligkeit", color: "Farbe", color_temp: "Farbtemperatur",
+      position: "Stellung", movement: "Bewegung", command: "Befehl", target_temperature: "Solltemperatur", local_temperature: "Temperatur", temperature: "Temperatur",
+      humidity: "Feuchte", mode: "Modus", battery: "Batterie", battery_low: "Batterie", contact: "Kontakt", occupancy: "Bewegung", motion: "Bewegung",
+      water_leak: "Wasser", smoke: "Rauch", lock: "Schloss", speed: "Stufe", flow: "Durchfluss", effect: "Effekt", volume: "Lautstärke", message: "Nachricht",
+      load: "Leistung", energy: "Energie", illuminance: "Helligkeit", pressure: "Druck", timer: "Timer", on: "An", off: "Aus", open: "Auf", close: "Zu", closed: "Zu",
+      stop: "Stopp", heat: "Heizen", cool: "Kühlen", auto: "Automatik", unlock: "Entriegeln", none: "Keiner", up: "Auf", down: "Ab",
+    },
     settling: "Beruhigt sich", waiting: "Wartet", unsent: "Noch nicht gesendet", sending: "Sendet", sent: "Gesendet",
     confirmed: "Bestätigt", unchanged: "Schon so", failed: "Fehlgeschlagen", expired: "Abgelaufen", cancelled: "Abgebrochen",
     superseded: "Überholt",
@@ -121,7 +175,7 @@ const TABLE = {
     whenQuiet: (delay, most, apart) => `Gesendet nach ${delay} Ruhe${most}${apart}`,
     atMost: (time) => `, spätestens nach ${time}`, apart: (time) => `, im Abstand von ${time}`,
     summary: (seconds, changes, commands) => `In den letzten ${seconds} Sekunden wurden aus ${changes} ${commands}`,
-    history: "Gemeldet",
+    history: (name) => `${name}, gemeldet`,
     historySpoken: (least, most, now) => `In den letzten Stunden gemeldet: ${least} bis ${most}, jetzt ${now}`,
     favourite: "Favorit", earlier: "Nach vorn", later: "Nach hinten",
     theme: "Farben", auto: "Automatisch", light: "Hell", dark: "Dunkel", language: "Sprache",
@@ -131,8 +185,9 @@ const TABLE = {
     laneRoundTrip: "Bestätigt in", laneLost: "Verloren", laneUse: (used, size) => `${used} von ${size}`,
     perSecond: (rate) => `${rate}/s`,
     share: "Anderes Gerät anmelden", shareHint: "Dieser Code enthält den Token. Nur zeigen, wer dieses Gateway benutzen darf.",
-    group: "Gruppe", members: (n) => `${n} Geräte`,
-    ms: (n) => `${n} ms`, s: (n) => `${n} s`, min: (n) => `${n} min`,
+    shareLocal: "Öffnen Sie diese Seite unter der Adresse des Gateways im Netz. Die Adresse hier hat nur dieser Rechner, ein Code davon nützte nichts.",
+    group: "Gruppe",
+    ms: (n) => `${n} ms`, s: (n) => `${n} s`, min: (n) => `${n} min`, h: (n) => `${n} h`, d: (n) => (n === 1 ? "1 Tag" : `${n} Tage`),
   },
 };
 
@@ -142,10 +197,24 @@ export const LANGUAGES = Object.keys(TABLE);
 /** The language of the page: the chosen one, otherwise the first of the browser's that is in the table. */
 export let language = "en";
 
+/** The format of numbers and times: that of the language as this browser writes it, or the browser's own. */
+export let locale;
+
 export function choose(wanted) {
-  const known = [wanted, ...navigator.languages].map((name) => String(name ?? "").toLowerCase().split("-")[0]);
-  language = known.find((name) => Object.hasOwn(TABLE, name)) ?? "en";
+  const short = (name) => String(name ?? "").toLowerCase().split("-")[0];
+  const found = [wanted, ...navigator.languages].map(short).find((name) => Object.hasOwn(TABLE, name));
+  language = found ?? "en";
+  locale = found && (navigator.languages.find((name) => short(name) === found) ?? found);
   document.documentElement.lang = language;
+}
+
+/** What a property of a class says that is on or off; null for a class without words. */
+export function wordOf(name, isOn) { return TABLE[language].classes[name]?.[isOn ? 0 : 1] ?? null; }
+
+/** An identifier or a word of a device, as people say it; null for one that reads well. */
+export function nameOf(id) {
+  const { names } = TABLE[language];
+  return Object.hasOwn(names, id) ? names[id] : null;
 }
 
 /** The text called `name`, with the values that it takes. */
