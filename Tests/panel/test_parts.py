@@ -111,11 +111,11 @@ class Parts(Case):
                     m.spoken(kelvin, 250), m.inward(kelvin, 2700), m.stepped(kelvin, 250, 1), m.short(percent, 254)];""")
         self.assertEqual(seen, ["50 %", 127, 130, 254, "4000 K", 370, 244, "100 %"])
 
-    def test_sections_share_rows_and_rows_have_no_holes(self):
-        spans = self.module("page", "return [[[5, 4, 3, 2], 5], [[5, 4, 3, 2], 3], [[5, 4], 2], [[2], 5], [[1, 1], 5]].map(([counts, columns]) => m.spansOf(counts, columns))")
-        self.assertEqual(spans, [[5, 5, 3, 2], [3, 3, 3, 3], [2, 2], [2], [2, 2]])
-        rows = self.module("page", "return [[5, 3], [4, 3], [5, 2], [4, 5], [6, 3], [1, 5]].map(([count, columns]) => { const { rows, parts, widths } = m.rowsOf(count, columns); return [rows, parts, widths]; })")
-        self.assertEqual(rows, [[2, 6, [2, 2, 2, 3, 3]], [2, 2, [1, 1, 1, 1]], [3, 2, [1, 1, 1, 1, 2]], [1, 4, [1, 1, 1, 1]], [2, 3, [1] * 6], [1, 5, [1]]])
+    def test_all_tiles_are_equally_wide_and_small_areas_share_rows(self):
+        places = self.module("page", """return [[[9, 8, 6, 4, 5, 3, 5, 1], 5], [[2, 1], 2], [[5], 5], [[1, 1], 5], [[3, 3, 3], 1], [[7, 2], 3]]
+            .map(([counts, columns]) => m.placesOf(counts, columns).map(({ from, span, rows }) => [from, span, rows]))""")
+        self.assertEqual(places[0], [[1, 5, 2], [1, 5, 2], [1, 3, 2], [4, 2, 2], [1, 3, 2], [4, 2, 2], [1, 3, 2], [4, 1, 1]])
+        self.assertEqual(places[1:], [[[1, 2, 1], [1, 1, 1]], [[1, 5, 1]], [[1, 1, 1], [2, 1, 1]], [[1, 1, 3]] * 3, [[1, 3, 3], [1, 2, 1]]])
 
     def test_a_busy_page_draws_at_beats(self):
         times = self.module("dom", """

@@ -136,7 +136,7 @@ export class Page {
     this.spread();
   }
 
-  /** Puts sections side by side where they fit, and fills each row of their tiles. */
+  /** Puts sections side by side where they fit. */
   spread() {
     this.width = this.house.clientWidth;
     // Spans that are too wide would add columns of their own.
@@ -144,17 +144,12 @@ export class Page {
     const columns = getComputedStyle(this.house).gridTemplateColumns.split(" ").length;
     this.house.toggleAttribute("data-measured", false);
     const shown = this.sections.filter((section) => section.shown > 0);
-    spansOf(shown.map((section) => section.shown), columns).forEach((span, place) => this.shape(shown[place], span));
-  }
-
-  /** Sets the columns of a section and the width of each tile in them. */
-  shape(section, span) {
-    const { rows, parts, widths } = rowsOf(section.shown, span);
-    const style = (node, name, value) => { if (node.style.getPropertyValue(name) !== String(value)) node.style.setProperty(name, value); };
-    style(section.node, "--span", span);
-    style(section.node, "--rows", rows);
-    style(section.node, "--parts", parts);
-    section.tiles.filter((tile) => !tile.node.hidden).forEach((tile, place) => style(tile.node, "--width", widths[place]));
+    placesOf(shown.map((section) => section.shown), columns).forEach((place, at) => {
+      const { style } = shown[at].node;
+      for (const [name, value] of Object.entries(place)) {
+        if (style.getPropertyValue(`--${name}`) !== String(value)) style.setProperty(`--${name}`, value);
+      }
+    });
   }
 
   neighbours(device) {
@@ -251,47 +246,39 @@ class SceneView {
   }
 }
 
-// Where tiles go: sections side by side, and rows without holes. It uses no DOM.
+// Where sections go. It uses no DOM.
 
-/** How many columns wide a tile may become to fill a row. */
-const WIDEST = 2;
+/** The height of a section's head, in rows of tiles. */
+const HEAD = 0.35;
 
 /**
- * The number of columns of each section that has so many tiles. A section is as wide as its tiles, so that small
- * ones share a row; the last in a row also gets the columns that are left, if its tiles can fill them.
+ * Where each section that has so many tiles is, in columns: `{ from, span, rows }`. All tiles have one width. Small
+ * sections are beside each other, in their order; the page is as short as possible.
  */
-export function spansOf(counts, columns) {
-  const least = columns > 3 ? 2 : columns;
-  const spans = [];
-  let used = 0;
-  const fill = () => {
-    const last = spans.length - 1;
-    if (last >= 0 && counts[last] * WIDEST >= spans[last] + columns - used) spans[last] += columns - used;
-  };
-  for (const count of counts) {
-    const span = Math.min(columns, Math.max(count, least));
-    if (used + span > columns) {
-      fill();
-      used = 0;
+export function placesOf(counts, columns) {
+  // From the end: the height of the page from each section on, and which sections are beside it.
+  const best = [];
+  best[counts.length] = { height: 0 };
+  for (let first = counts.length - 1; first >= 0; first -= 1) {
+    for (let end = first + 1; end <= Math.min(counts.length, first + columns); end += 1) {
+      const beside = counts.slice(first, end);
+      let rows = 1;
+      while (beside.reduce((sum, count) => sum + Math.ceil(count / rows), 0) > columns) rows += 1;
+      // Columns of many rows side by side are hard to read.
+      if (beside.length > 1 && rows > (columns > 3 ? 2 : 1)) break;
+      const height = HEAD + rows + best[end].height;
+      if (!best[first] || height < best[first].height - 1e-9) best[first] = { height, rows, end };
     }
-    spans.push(span);
-    used += span;
   }
-  fill();
-  return spans;
-}
-
-/**
- * Rows of about equally many tiles in so many columns: the number of rows, the parts into which the width is
- * divided, and how many of them each tile has. The tiles of a row are equally wide.
- */
-export function rowsOf(count, columns) {
-  const rows = Math.max(1, Math.ceil(count / columns));
-  const few = Math.floor(count / rows);
-  const fuller = count - few * rows;
-  if (columns > WIDEST * few) return { rows, parts: columns, widths: Array(count).fill(1) };
-  const isEven = fuller === 0;
-  const parts = isEven ? few : few * (few + 1);
-  const widths = Array.from({ length: count }, (_, place) => (isEven ? 1 : place < fuller * (few + 1) ? few : few + 1));
-  return { rows, parts: Math.max(1, parts), widths };
+  const places = [];
+  for (let first = 0; first < counts.length; first = best[first].end) {
+    let from = 1;
+    const beside = counts.slice(first, best[first].end);
+    for (const count of beside) {
+      const span = beside.length > 1 ? Math.ceil(count / best[first].rows) : Math.min(count, columns);
+      places.push({ from, span, rows: Math.ceil(count / span) });
+      from += span;
+    }
+  }
+  return places;
 }
