@@ -161,7 +161,17 @@ class Parts(Case):
     def test_every_language_has_every_text(self):
         with open(os.path.join(ROOT, "Sources/Panel/Resources/words.js"), encoding="utf-8") as file:
             text = file.read()
-        tables = {name: sorted(re.findall(r"(?<![\w.])(\w+): (?:[\"(]|n =>)", block)) for name, block in re.findall(r"^  (\w\w): \{\n(.*?)^  \},", text, re.M | re.S)}
+        blocks = dict(re.findall(r"^  (\w\w): \{\n(.*?)^  \},", text, re.M | re.S))
+        # What devices say has a block of its own in each: every class in every language, and of names those that read badly.
+        inner = {name: dict(re.findall(r"^    (classes|names): \{(.*?)\},\n", block, re.M | re.S)) for name, block in blocks.items()}
+        classes = {name: sorted(re.findall(r"(\w+): \[\"[^\"]+\", \"[^\"]+\"\]", parts["classes"])) for name, parts in inner.items()}
+        self.assertGreater(len(classes["en"]), 20)
+        tables = {}
+        for name, block in blocks.items():
+            for part in inner[name].values():
+                block = block.replace(part, "")
+            tables[name] = sorted(re.findall(r"(?<![\w.])(\w+): (?:[\"(]|n =>)", block))
         self.assertGreater(len(tables["en"]), 80)
         for name, words in tables.items():
             self.assertEqual(words, tables["en"], name)
+            self.assertEqual(classes[name], classes["en"], name)

@@ -32,12 +32,12 @@ export function toggle(key, label, app, words = []) {
     type: "button", class: "switch", role: "switch", "aria-label": label, onclick: () => put(key.shown !== true),
   }, h("span", { class: "switch-track", "aria-hidden": "true" }, ...words, h("span", { class: "switch-thumb" })));
   const choices = h("span", { class: "either", role: "group", "aria-label": `${label}: ${t("unknown")}` },
-    ...[[true, "on"], [false, "off"]].map(([value, word]) => h("button", {
-      type: "button", class: "button", "aria-label": `${label}: ${t(word)}`, onclick: () => {
+    ...[true, false].map((value) => h("button", {
+      type: "button", class: "button", "aria-label": `${label}: ${textOf(key, value)}`, onclick: () => {
         put(value);
         button.focus();
       },
-    }, t(word))));
+    }, textOf(key, value))));
   return {
     aside: h("span", { class: "toggle" }, button, choices), body: null,
     update: () => {
@@ -321,10 +321,11 @@ export class ThickSlider {
     this.base = h("span", { class: "thick-value" });
     this.lit = h("span", { class: "thick-value" });
     this.actual = h("span", { class: "actual" });
+    this.ground = h("div", { class: "thick-base", "aria-hidden": "true" }, this.base);
     this.bar = h("div", { class: "thick-lit", "aria-hidden": "true" }, this.lit);
     this.thumb = h("div", { class: "thick-thumb" }, this.mark.node);
     this.node = h("div", { class: "thick", "data-side": "right" },
-      h("div", { class: "thick-base", "aria-hidden": "true" }, this.base), this.bar, this.actual, this.thumb, this.range);
+      this.ground, this.bar, this.actual, this.thumb, this.range);
     if (key.unit === "mired" || key.unit === "K") this.node.dataset.tint = key.unit;
     const put = () => {
       app.set(key, snapped(key, this.range.valueAsNumber));
@@ -359,7 +360,7 @@ export class ThickSlider {
     const shown = text ?? short(this.key, value);
     if (this.share !== share) {
       this.share = share;
-      for (const part of [this.bar, this.thumb]) part.style.setProperty("--fill", share.toFixed(4));
+      for (const part of [this.ground, this.bar, this.thumb]) part.style.setProperty("--fill", share.toFixed(4));
     }
     // With some slack, so that the text does not flicker from side to side.
     const side = this.node.dataset.side === "left" ? (share < 0.45 ? "right" : "left") : share > 0.55 ? "left" : "right";

@@ -45,10 +45,29 @@ const PATHS = {
   list: "M5 7h14M5 12h14M5 17h9",
   text: "M5 6.500h14M12 6.500v12",
   press: "M12 5v14M5 12h14",
+  lock: "M6.500 11h11v8.500h-11zM8.500 11V8a3.500 3.500 0 0 1 7 0v3",
+  unlock: "M6.500 11h11v8.500h-11zM8.500 11V7.500a3.500 3.500 0 0 1 6.700-1.400",
+  door: "M6.500 20.500V3.500h11v17M4 20.500h16M14 12v.1",
+  doorOpen: "M6.500 20.500V3.500h11v17M4 20.500h16M6.500 3.500 12 6.500v14",
+  window: "M5 4h14v16H5zM12 4v16M5 12h14",
+  windowOpen: "M5 4h14v16H5zM12 4v16M5 4l4.500 3v10L5 20",
+  garage: "M4 20.500V9l8-5 8 5v11.500M8 20.500V12h8v8.500M8 16h8",
+  garageOpen: "M4 20.500V9l8-5 8 5v11.500M8 20.500V12h8v8.500",
+  drop: "M12 3.500c3.500 4.500 5.500 7 5.500 10a5.500 5.500 0 0 1-11 0c0-3 2-5.500 5.500-10z",
+  smoke: "M4.500 5h15v4.500h-15zM8.500 13c-1.500 1.500 1.500 2.500 0 4.500M12 13c-1.500 1.500 1.500 2.500 0 4.500M15.500 13c-1.500 1.500 1.500 2.500 0 4.500",
+  motion: "M12.500 5.500a1.500 1.500 0 1 0 0-.1M8 10.500l3.500-1.500 2.500 3 3 .5M11.500 9.500l-1 5 3 2.500v4M10 16l-2.500 4.500",
+  battery: "M7.500 5.500h9v15h-9zM10.500 3h3v2.500M10 17h4",
+  warm: "M10 13.500V5a2 2 0 0 1 4 0v8.500a4 4 0 1 1-4 0zM12 9v7",
 };
 
 export function icon(name) {
   return svg("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: PATHS[name] }));
+}
+
+/** Changes the icon in an element. */
+export function redraw(node, name) {
+  const path = node.querySelector(".icon path");
+  if (path) set(path, "d", PATHS[name]);
 }
 
 /** Sets a text if it differs, because every assignment invalidates the layout. */

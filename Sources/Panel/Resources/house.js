@@ -69,6 +69,13 @@ export class Key {
     this.urgent = facts.urgent ?? [];
     this.display = facts.display ?? null;
     this.isReadOnly = facts.read_only ?? false;
+    this.class = facts.class ?? classOf(this);
+    // Zigbee2MQTT reports true of a closed contact; a lock that is only read is on when it is open.
+    this.isReversed = facts.reversed ?? (this.isReadOnly && (/^contact(_|$)/i.test(this.id) || this.class === "lock"));
+    // What is on is said in the words of its class: locked, open, wet.
+    this.isWorded = this.type === "boolean" && (this.isReadOnly || this.class === "lock");
+    this.isHeard = facts.heard !== false;
+    this.topic = facts.state_topic ?? null;
   }
 
   /** The longest time, in milliseconds, that a value usually waits. */
@@ -77,6 +84,21 @@ export class Key {
   /** The shown value: the draft, otherwise the target, otherwise the actual value. */
   get shown() {
     return this.draft !== undefined ? this.draft : this.target ?? this.actual ?? null;
+  }
+
+  /** Whether a class is on: an open door, a leak, a locked lock. */
+  get isActive() { return typeof this.shown === "boolean" && this.shown !== this.isReversed; }
+
+  /** What people should know: "alarm", "open", "low" of a battery; null if there is nothing. */
+  get notice() {
+    if (this.class === "battery" && this.isReadOnly) {
+      const isLow = this.type === "boolean" ? this.isActive : typeof this.shown === "number" && this.shown <= LOW;
+      return isLow ? "low" : null;
+    }
+    if (!this.isWorded || typeof this.shown !== "boolean") return null;
+    if (this.class === "lock") return this.isActive ? null : "open";
+    if (!this.isActive) return null;
+    return ALARMS.has(this.class) ? "alarm" : OPENINGS.has(this.class) ? "open" : null;
   }
 
   /** The actual value if it differs from the shown one, otherwise null. */
@@ -172,6 +194,7 @@ export class Key {
     this.target = row.target ?? null;
     this.actual = row.actual ?? null;
     this.phase = row.phase ?? null;
+    this.isHeard = row.heard !== false;
     this.endedAt = row.age_ms === null || row.age_ms === undefined ? null : now - row.age_ms;
     this.failure = row.failure ?? null;
     const pending = row.pending ?? null;
@@ -279,7 +302,34 @@ export class Key {
 }
 
 /** How a key is called where its device is not clear. */
-export function labelOf(key) { return `${key.device.name}, ${key.name ?? readable(key.id)}`; }
+export function labelOf(key) { return `${key.device.label ?? key.device.name}, ${key.name ?? readable(key.id)}`; }
+
+// What a property is for. The gateway says it where a file does; names that devices use say it otherwise.
+
+/** A battery with this much, in percent, or less is low. */
+const LOW = 15;
+const ALARMS = new Set(["moisture", "smoke", "gas", "carbon_monoxide", "problem", "safety", "tamper"]);
+/** What can be open: the classes of readings and those of covers. */
+export const OPENINGS = new Set(["door", "window", "opening", "garage_door", "garage", "gate"]);
+const READINGS = {
+  contact: "door", door: "door", window: "window", opening: "opening", occupancy: "occupancy", presence: "presence", motion: "motion",
+  moving: "moving", vibration: "vibration", water_leak: "moisture", leak: "moisture", smoke: "smoke", gas: "gas",
+  carbon_monoxide: "carbon_monoxide", tamper: "tamper", battery_low: "battery", charging: "battery_charging", problem: "problem",
+  fault: "problem", update_available: "update", running: "running",
+};
+
+function classOf({ id, type, isReadOnly, unit }) {
+  const name = id.toLowerCase();
+  if (type === "boolean") return isReadOnly ? READINGS[name] ?? null : /^lock(ed)?$/.test(name) ? "lock" : null;
+  if (!isReadOnly) return null;
+  if (unit === "%" && /battery/.test(name)) return "battery";
+  return unit === "°C" || unit === "°F" ? "temperature" : null;
+}
+
+/** Whether a change opens what was locked: the page asks before it requests that. */
+export function unlocks(key, value) {
+  return key.class === "lock" && typeof value === "boolean" ? value === key.isReversed : /^unlock/i.test(String(value));
+}
 
 // All devices, as the gateway lists them. It uses neither network nor DOM.
 
@@ -319,6 +369,12 @@ export class House {
     this.hidden = new Set(answer.devices.filter((device) => device.panel === false)
       .flatMap((device) => Object.values(device.properties).map((row) => row.key)));
     this.keys = new Map(this.devices.flatMap((device) => device.keys.map((key) => [key.key, key])));
+    // Where several devices have one name, the name of the area goes with it.
+    const named = new Map();
+    const groups = this.devices.filter((device) => device.isGroup);
+    for (const device of this.devices) device.groups = groups.filter((group) => group.members.includes(device.id));
+    for (const { name } of this.devices) named.set(name, (named.get(name) ?? 0) + 1);
+    for (const device of this.devices) device.label = device.area && named.get(device.name) > 1 ? `${device.area} ${device.name}` : device.name;
     shown.forEach((facts, place) => {
       const device = this.devices[place];
       if (!device.keys.some((key) => key.isNewer(askedAt))) device.online = facts.online;
@@ -333,7 +389,7 @@ export class House {
 
   device(facts, shape) {
     const device = {
-      id: facts.id, name: facts.name, area: facts.area ?? null, isGroup: Boolean(facts.members),
+      id: facts.id, name: facts.name, label: facts.name, class: facts.class ?? null, area: facts.area ?? null, isGroup: Boolean(facts.members),
       members: facts.members ?? [], online: facts.online, shape, keys: [],
     };
     for (const [id, row] of Object.entries(facts.properties)) {
@@ -348,6 +404,9 @@ export class House {
 
   /** The key called `name`; null if it is unknown. */
   find(name) { return this.keys.get(name) ?? null; }
+
+  /** The keys of a group's members that a key of the group changes. */
+  membersOf(key) { return key.device.members.map((id) => this.keys.get(`${id}/${key.id}`)).filter((member) => member); }
 
   /** Keeps a long history of a key from now on, and of few others. */
   follow(key) {
@@ -422,20 +481,40 @@ export function planOf(device) {
     position: named(/position|lift/i),
     setpoint: find((key) => isNumber(key) && /setpoint|set_?point|(target|desired|occupied).*temp/i.test(key.id)),
     actual: readings.find((key) => /temp/i.test(key.id)) ?? null,
+    lock: booleans.find((key) => key.class === "lock") ?? null,
+    battery: readings.find((key) => key.class === "battery") ?? null,
+    // A boolean that stands for the whole tile: a door, a leak.
+    sense: readings.find((key) => key.isWorded && key.class && key.class !== "battery") ?? null,
+    class: device.class,
   };
   const [kind, main] = plan.setpoint ? ["climate", plan.setpoint]
     : plan.movement || plan.position ? ["cover", plan.position ?? plan.movement]
       : plan.brightness || plan.color || plan.white ? ["light", plan.brightness ?? plan.white ?? plan.color]
         : other(writable, plan, isNumber);
-  return { ...plan, kind, main };
+  const isLamp = kind === "switch" && (device.class === "lamp" || main.class === "lamp" || /^light$/i.test(main.id));
+  return { ...plan, kind, main, isLamp };
 }
 
 function other(writable, plan, isNumber) {
+  if (plan.lock) return ["lock", plan.lock];
   const number = writable.find((key) => isNumber(key) && key.range) ?? writable.find(isNumber);
   if (number) return ["number", number];
   if (plan.power) return ["switch", plan.power];
   const main = writable[0] ?? null;
   return [main ? main.type : "reading", main];
+}
+
+/** What people should know of a device: "alarm", "open", "low"; null if there is nothing. */
+export function noticeOf(device, plan) {
+  const all = device.keys.map((key) => key.notice);
+  if (isOpenCover(plan)) all.push("open");
+  return ["alarm", "open", "low"].find((notice) => all.includes(notice)) ?? null;
+}
+
+/** Whether a cover is open that should not stay so, such as a garage door. */
+export function isOpenCover({ kind, main, position, movement, class: name }) {
+  if (kind !== "cover" || ![name, main.class, movement?.class].some((each) => OPENINGS.has(each)) || !position) return false;
+  return typeof position.shown === "number" && position.shown > position.range[0];
 }
 
 /** The color of a lamp's light on a screen, bright enough for dark text. */

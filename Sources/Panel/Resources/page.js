@@ -7,7 +7,7 @@ import { h, hide, say, set, Sight } from "./dom.js";
 import { FADE, slugOf } from "./house.js";
 import { Mark } from "./mark.js";
 import { TileView } from "./tiles.js";
-import { readable } from "./values.js";
+import { folded, readable } from "./values.js";
 import { t } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
@@ -48,6 +48,7 @@ export class Page {
     for (const [device, tile] of old) if (!this.tiles.has(device)) tile.see(false);
     this.sections = this.app.places.sections(house.devices).map(({ name, slug, devices }) => {
       const tiles = devices.map((device) => this.tiles.get(device));
+      for (const tile of tiles) tile.call(slug === "favourites");
       const id = `area-${slug}`;
       const node = h("section", { class: "area", "aria-labelledby": id }, h("h2", { id, dir: "auto" }, name), ...tiles.map((tile) => tile.node));
       return { name, slug, tiles, node };
@@ -89,7 +90,7 @@ export class Page {
 
   search(text) {
     this.text = text.trim();
-    this.words = this.text.toLowerCase().split(/\s+/).filter((word) => word);
+    this.words = folded(this.text).split(/\s+/).filter((word) => word);
     this.filter();
   }
 

@@ -5,7 +5,7 @@
 
 import { Bar } from "./bar.js";
 import { Pace, say } from "./dom.js";
-import { FADE, House, labelOf, Order, OVERDUE } from "./house.js";
+import { FADE, House, labelOf, Order, OVERDUE, unlocks } from "./house.js";
 import { Link } from "./link.js";
 import { failureText, Rings } from "./mark.js";
 import { Page } from "./page.js";
@@ -121,12 +121,31 @@ class Panel {
 
   /** Requests a value; `shown` is what the key shows from now on, if the gateway computes it. */
   set(key, value, shown = value) {
+    if (unlocks(key, value)) return this.confirm(key, () => this.request(key, value, shown));
+    this.request(key, value, shown);
+  }
+
+  request(key, value, shown) {
     if (key.isUrgent(value)) return this.act(key, { set: value }, value);
     this.ask(key, shown ?? undefined, () => this.link.outbox.setValue(key.key, { set: value }));
   }
 
   /** Presses a button of an action. */
-  press(key, word) { this.act(key, { set: word }, undefined); }
+  press(key, word) {
+    const act = () => this.act(key, { set: word }, undefined);
+    if (unlocks(key, word)) return this.confirm(key, act);
+    act();
+  }
+
+  /** Asks before it unlocks. */
+  confirm(key, act) {
+    const dialog = byId("ask");
+    say(byId("ask-text"), t("askUnlock", key.device.label));
+    say(byId("ask-yes"), t("unlockNow"));
+    dialog.returnValue = "";
+    dialog.onclose = () => { if (dialog.returnValue === "yes") act(); };
+    dialog.showModal();
+  }
 
   /** Moves each member of a group by so many steps. */
   step(key, amount) { this.act(key, { step: amount }, undefined); }
@@ -214,7 +233,7 @@ class Panel {
     const devices = new Set();
     for (const key of this.dirty) {
       this.watch(key, key.progress(now), now);
-      devices.add(key.device);
+      for (const device of [key.device, ...key.device.groups]) devices.add(device);
       this.sheet.rows.get(key)?.update(now);
     }
     this.dirty.clear();

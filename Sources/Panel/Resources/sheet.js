@@ -8,7 +8,7 @@ import { h, icon, say, set, svg, vanish } from "./dom.js";
 import { ENDS, labelOf, lightOf, planOf } from "./house.js";
 import { failureText, Mark, OVER, statusText } from "./mark.js";
 import { changes, commands, duration, outward, readable, spoken, textOf, typed, unitOf } from "./values.js";
-import { language, t } from "./words.js";
+import { locale, t } from "./words.js";
 
 export class Sheet {
   constructor(dialog, app) {
@@ -433,7 +433,7 @@ function niceStep(least) {
 /** Times of day for the axis, at round distances and not closer than their texts. */
 function timesOf(from, span, width) {
   const step = TIMES.find((time) => (time / span) * (width - LEFT - RIGHT) >= 72) ?? TIMES.at(-1);
-  const format = new Intl.DateTimeFormat(language, { hour: "numeric", minute: "2-digit" });
+  const format = new Intl.DateTimeFormat(locale, { hour: "numeric", minute: "2-digit" });
   // Of the page's clock, whose zero is no round time.
   const wall = Date.now() - performance.now();
   const zone = new Date().getTimezoneOffset() * 60_000;
@@ -495,7 +495,7 @@ class CommandLog {
 
   line(command, end, reason) {
     const isBad = end === "failed" || end === "expired";
-    const time = new Date(performance.timeOrigin + command.at).toLocaleTimeString();
+    const time = new Date(performance.timeOrigin + command.at).toLocaleTimeString(locale);
     return h("li", { class: isBad ? "bad" : null },
       h("span", { class: "log-time" }, time), h("span", { class: "log-value", dir: "auto" }, spoken(this.key, command.value)),
       h("span", { class: "log-tally" }, `${changes(command.collapsed + 1)} → ${commands(command.phase === "unchanged" ? 0 : 1)}`),

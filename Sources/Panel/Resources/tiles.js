@@ -5,10 +5,10 @@
 // changes.
 
 import { shareOf, stepButton, stepper, ThickSlider, toggle } from "./controls.js";
-import { h, hide, icon, say, set, vanish } from "./dom.js";
-import { directionOf, inOrder, labelOf, lightOf, planOf } from "./house.js";
+import { h, hide, icon, redraw, say, set, vanish } from "./dom.js";
+import { directionOf, inOrder, labelOf, lightOf, noticeOf, planOf } from "./house.js";
 import { BoxMark, failureText, Mark, needOf, OVER, statusText } from "./mark.js";
-import { readable, short, spoken, textOf } from "./values.js";
+import { folded, readable, short, spoken, textOf } from "./values.js";
 import { t } from "./words.js";
 
 let numbers = 0;
@@ -23,13 +23,22 @@ export class TileView {
     // Parts that do not fit wrap out of sight.
     this.parts = [h("span"), h("span"), h("span")];
     this.state = h("span", { class: "tile-state", id: `tile-${numbers}` }, this.parts[0], " ", this.parts[1], " ", this.parts[2]);
-    this.name = h("button", { type: "button", class: "tile-name", "aria-label": device.name, "aria-haspopup": "dialog", "aria-describedby": this.state.id, onclick: () => app.open(device) },
-      h("span", { class: "tile-title", dir: "auto" }, device.name), this.state);
-    this.node = h("div", { class: "tile", role: "group", "data-device": device.id, "data-kind": this.plan.kind, "aria-label": device.name },
+    this.title = h("span", { class: "tile-title", dir: "auto" });
+    this.name = h("button", { type: "button", class: "tile-name", "aria-haspopup": "dialog", "aria-describedby": this.state.id, onclick: () => app.open(device) },
+      this.title, this.state);
+    this.node = h("div", { class: "tile", role: "group", "data-device": device.id, "data-kind": this.plan.kind },
       h("div", { class: "tile-head" }, h("h3", { class: "tile-names" }, this.name)));
     this.node.tile = this;
-    this.words = `${device.name}\n${device.id}\n${device.area ?? ""}`.toLowerCase();
-    this.keyWords = device.keys.map((key) => `${key.name ?? readable(key.id)}\n${key.key}`.toLowerCase());
+    if (this.plan.isLamp) this.node.dataset.kind = "light";
+    this.words = folded(`${device.name}\n${device.id}\n${device.area ?? ""}`);
+    this.keyWords = device.keys.map((key) => folded(`${key.name ?? readable(key.id)}\n${key.key}`));
+  }
+
+  /** Names the tile: with its area among others that have one, where the name alone is not clear. */
+  call(isMixed) {
+    const { label, name } = this.device;
+    say(this.title, isMixed ? label : name);
+    for (const node of [this.name, this.node]) set(node, "aria-label", label);
   }
 
   /** Builds the rest of the tile; it is kept when the tile leaves the page. */
@@ -81,7 +90,10 @@ export class TileView {
     if (this.power) set(this.power, "data-unknown", typeof plan.power.shown === "boolean" ? null : "");
     const isOff = plan.power?.shown === false;
     set(this.node, "data-on", isOn(plan) ? "" : null);
-    if (plan.kind === "light") this.light(lightOf(plan));
+    if (plan.kind === "light" || plan.isLamp) this.light(lightOf(plan));
+    if (!this.body.sign) redraw(this.sign, signOf(plan));
+    const notice = noticeOf(device, plan);
+    set(this.node, "data-notice", notice);
     const leading = this.leading(now);
     this.body.update(now, isOff);
     this.follow(this.body.mark, plan.main, now);
@@ -136,15 +148,17 @@ export class TileView {
 
   /** What the tile says below its name, most important first. */
   stateParts(leading, isOff, now) {
-    if (!this.device.online && !(leading?.need > 2)) return [t("offline")];
+    const { device } = this;
+    if (!device.online && !(leading?.need > 2)) return [t("offline")];
     if (leading?.progress.name === "failed") return [t(leading.progress.isExpired ? "expired" : "failed"), leading.progress.reason];
     if (leading?.need > 0) {
       const text = statusText(leading.key, leading.progress, now);
       if (text) return text.split(" · ");
     }
-    const parts = [...this.body.text(isOff).split(" · "), ...this.plan.readings.filter((key) => key !== this.plan.actual || this.plan.kind !== "climate").slice(0, 2)
-      .map((key) => (this.plan.kind === "reading" ? null : spoken(key, key.shown)))];
-    return parts.filter((part) => part);
+    const { plan } = this;
+    const low = plan.sense && plan.kind === "reading" ? null : device.keys.find((key) => key.notice === "low");
+    const beside = plan.kind === "reading" ? [] : plan.readings.filter((key) => tells(key, plan)).slice(0, 2).map((key) => spoken(key, key.shown));
+    return [low ? batteryText(low) : null, ...this.body.text(isOff).split(" · "), ...beside].filter((part) => part);
   }
 
   /** Moves the focus to the control, or to the name where there are several. */
@@ -178,8 +192,34 @@ function isOn(plan) {
   return plan.kind === "light" && (typeof plan.main.shown !== "number" || plan.main.shown > 0);
 }
 
+const SIGNS = { light: "bulb", cover: "blind", climate: "flame", switch: "plug", number: "dial", choice: "list", text: "text", action: "press" };
+const CLASS_SIGNS = {
+  door: "door", opening: "door", gate: "door", garage_door: "garage", garage: "garage", window: "window", moisture: "drop", smoke: "smoke", gas: "smoke",
+  carbon_monoxide: "smoke", motion: "motion", occupancy: "motion", presence: "motion", moving: "motion", vibration: "motion",
+};
+
 function signOf(plan) {
-  return { light: "bulb", cover: "blind", climate: "flame", switch: "plug", number: "dial", choice: "list", text: "text", action: "press" }[plan.kind] ?? "gauge";
+  if (plan.kind === "lock") return plan.main.notice ? "unlock" : "lock";
+  if (plan.isLamp) return "bulb";
+  const { sense } = plan;
+  const sign = plan.kind === "reading" && sense ? CLASS_SIGNS[sense.class] : null;
+  if (sign) return sense.notice === "open" ? `${sign}Open` : sign;
+  if (plan.kind === "reading") return plan.readings.some((key) => key.class === "temperature") ? "warm" : "gauge";
+  return SIGNS[plan.kind] ?? "gauge";
+}
+
+/** Whether a reading belongs behind the state: that of a lamp says how it is lit, and a battery is silent while it is good. */
+function tells(key, plan) {
+  if (key.class === "battery" || (plan.kind === "climate" && key === plan.actual)) return false;
+  return plan.kind !== "light" || typeof key.shown === "number";
+}
+
+function batteryText(key) { return `${t("battery")} ${typeof key.shown === "boolean" ? textOf(key, key.shown).toLowerCase() : spoken(key, key.shown)}`; }
+
+/** What a power property says: of a group whose members differ, how many are on. */
+function powerText(key, app) {
+  const members = key.shown === null && key.device.isGroup ? app.house.membersOf(key) : [];
+  return members.length > 0 ? t("someOn", members.filter((member) => member.shown === true).length, members.length) : spoken(key, key.shown);
 }
 
 // What a tile has below its name, by its kind. Each body is `{ node, mark, update(now, isOff), text(isOff) }`:
@@ -192,6 +232,7 @@ function bodyFor(plan, app) {
     case "cover": return plan.movement ? cover(plan, app) : slider(plan, app);
     case "light":
     case "number": return plan.main.range ? slider(plan, app) : plan.main.type === "color" ? nothing(plan) : steps(plan, app);
+    case "lock":
     case "switch": return power(plan, app);
     case "choice": return choice(plan, app);
     case "action": return action(plan, app);
@@ -205,7 +246,7 @@ function slider({ main, power: powerKey, kind }, app) {
   return {
     node: h("div", { class: "tile-body" }, thick.node), mark: thick.mark,
     update: (_, isOff) => thick.update(isOff, t("off")),
-    text: () => (powerKey ? spoken(powerKey, powerKey.shown) : kind === "light" ? "" : main.name ?? readable(main.id)),
+    text: () => (powerKey ? powerText(powerKey, app) : kind === "light" ? "" : main.name ?? readable(main.id)),
   };
 }
 
@@ -244,14 +285,14 @@ function cover({ movement, position }, app) {
     text: () => {
       const value = position?.shown;
       if (typeof value !== "number") return position ? t("unknown") : "";
-      return value === position.range[1] ? t("open") : value === position.range[0] ? t("closed") : spoken(position, value);
+      return value === position.range[1] ? t("open") : value === position.range[0] ? t("closed") : t("openBy", spoken(position, value));
     },
   };
 }
 
 function power({ main }, app) {
-  const control = toggle(main, labelOf(main), app, [h("span", { class: "wide-on" }, t("on")), h("span", { class: "wide-off" }, t("off"))]);
-  return { node: h("div", { class: "tile-body wide" }, control.aside), mark: null, update: control.update, text: () => spoken(main, main.shown) };
+  const control = toggle(main, labelOf(main), app, [h("span", { class: "wide-on" }, textOf(main, true)), h("span", { class: "wide-off" }, textOf(main, false))]);
+  return { node: h("div", { class: "tile-body wide" }, control.aside), mark: null, update: control.update, text: () => powerText(main, app) };
 }
 
 function choice({ main }, app) {
@@ -270,22 +311,26 @@ function action({ main }, app) {
   if (!main.values?.length) return nothing({ main });
   const buttons = main.values.slice(0, 3).map((word) => h("button", {
     type: "button", class: "button", "aria-label": `${labelOf(main)}: ${readable(word)}`, onclick: () => app.press(main, word),
-  }, readable(word)));
+  }, h("span", {}, readable(word))));
   return { node: h("div", { class: "tile-body moves" }, ...buttons), mark: null, update: () => {}, text: () => main.name ?? readable(main.id) };
 }
 
-/** Readings: small figures with their names. */
-function figures({ readings }) {
-  const cells = readings.slice(0, 3).map((key) => {
-    const value = h("b", {});
-    return { key, value, node: h("span", { class: "reading-cell" }, value, h("small", {}, key.name ?? readable(key.id))) };
+/** Readings: small figures with their names, the telling one first. What has no room wraps out of sight. */
+function figures({ readings, sense, battery }) {
+  const others = readings.filter((key) => key !== sense && key.class !== "battery");
+  const shown = [...(sense ? [sense] : []), ...others];
+  const cells = (shown.length > 0 ? shown : readings).slice(0, 3).map((key) => {
+    const value = h("b", { dir: "auto" });
+    const below = key === sense && battery ? battery : null;
+    const small = h("small", {}, below ? "" : key.name ?? readable(key.id));
+    return { key, value, below, small, node: h("span", { class: "reading-cell" }, value, small) };
   });
   return {
     node: h("div", { class: "tile-body readings" }, ...cells.map((cell) => cell.node)), mark: null, text: () => "",
     update: () => {
-      for (const { key, value } of cells) {
-        say(value, spoken(key, key.shown));
-        set(value, "dir", "auto");
+      for (const { key, value, below, small } of cells) {
+        say(value, short(key, key.shown));
+        if (below) say(small, batteryText(below));
       }
     },
   };

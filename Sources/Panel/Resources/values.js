@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads and formats values, in the number format of the browser.
+// Reads and formats values, in the number format of the page's language.
 
-import { t } from "./words.js";
+import { locale, nameOf, t, wordOf } from "./words.js";
 
 /** The number of decimals of a step. */
 function decimalsOf(step) {
@@ -82,29 +82,30 @@ const formats = new Map();
 
 /** A number with that many decimals, without grouping, as it is typed. */
 export function typed(value, decimals) {
-  if (!formats.has(decimals)) {
-    formats.set(decimals, new Intl.NumberFormat(undefined, {
+  const name = `${locale} ${decimals}`;
+  if (!formats.has(name)) {
+    formats.set(name, new Intl.NumberFormat(locale, {
       useGrouping: false, minimumFractionDigits: decimals, maximumFractionDigits: decimals,
     }));
   }
-  return formats.get(decimals).format(value).replace("−", "-");
+  return formats.get(name).format(value).replace("−", "-");
 }
 
 /** A count, with grouping. */
-export function counted(value) { return value.toLocaleString(); }
+export function counted(value) { return value.toLocaleString(locale); }
 
-/** The digits and the decimal separator of the browser's language. */
-const script = (() => {
-  const format = new Intl.NumberFormat(undefined, { useGrouping: false });
+/** The digits and the decimal separator of the page's language. */
+function script() {
+  const format = new Intl.NumberFormat(locale, { useGrouping: false });
   const digits = [...format.format(9876543210)].reverse();
   return { digits, point: format.formatToParts(1.5).find((part) => part.type === "decimal")?.value ?? "." };
-})();
+}
 
 /**
- * Reads a number; null if the text is none. The browser's own digits and separator are understood. Where a
+ * Reads a number; null if the text is none. The language's own digits and separator are understood. Where a
  * comma separates, a point does too, unless three digits follow: that could be grouping.
  */
-export function readNumber(text, { digits, point } = script) {
+export function readNumber(text, { digits, point } = script()) {
   let plain = text.trim().replace(/[−–]/g, "-");
   for (const [value, digit] of digits.entries()) plain = plain.replaceAll(digit, String(value));
   if (point !== ".") {
@@ -139,24 +140,43 @@ export function textOf(key, value) {
       if (typeof value !== "number") return String(value);
       if (key.display?.scale) return typed(outward(key, value), key.display.scale.decimals ?? 0);
       const own = decimalsOf(Number(value.toPrecision(12)));
-      return typed(value, Math.max(decimalsOf(key.step), Math.min(own, 3)));
+      return typed(value, Math.max(decimalsOf(key.step), Math.min(own, key.isReadOnly && !key.step ? enough(key, value) : 3)));
     }
-    case "boolean": return value ? t("on") : t("off");
+    case "boolean": return (key.isWorded ? wordOf(key.class, value !== key.isReversed) : null) ?? (value ? t("on") : t("off"));
     case "color": return hexOf(value) ?? "–";
     default: return String(value);
   }
 }
 
+/** How many decimals of a reading without a step say something. */
+function enough(key, value) {
+  if (key.unit?.startsWith("°")) return 1;
+  return Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+}
+
+/** The milliseconds of a unit of time. */
+const TIMES = { s: 1000, min: 60_000 };
+
+/** A long time in a larger unit, such as 24 h; null for what is none. */
+function longTime(key, value) {
+  const unit = TIMES[unitOf(key)];
+  return unit && value * unit >= 7_200_000 ? duration(outward(key, value) * unit) : null;
+}
+
 /** The text of a value with its unit, for sentences and screen readers. */
 export function spoken(key, value) {
   if (value === null || value === undefined) return t("unknown");
-  const text = textOf(key, value);
+  const long = longTime(key, value);
+  if (long) return long;
+  const text = key.type === "choice" || key.type === "action" ? readable(value) : textOf(key, value);
   const unit = unitOf(key);
   return unit && typeof value === "number" ? `${text} ${unit}` : text;
 }
 
 /** The text of a value where there is little room: degrees without their scale, and no long unit. */
 export function short(key, value) {
+  const long = longTime(key, value);
+  if (long) return long;
   const text = textOf(key, value);
   const unit = unitOf(key);
   if (!unit || typeof value !== "number") return text;
@@ -165,6 +185,8 @@ export function short(key, value) {
 
 /** Makes identifiers readable: OPEN becomes Open, target_temperature becomes Target temperature. */
 export function readable(id) {
+  const known = nameOf(String(id).toLowerCase());
+  if (known) return known;
   const words = String(id).replace(/[_-]+/g, " ").trim();
   const plain = words === words.toUpperCase() ? words.toLowerCase() : words;
   return plain.charAt(0).toUpperCase() + plain.slice(1);
@@ -174,12 +196,21 @@ export function same(a, b) {
   return a === b || JSON.stringify(a ?? null) === JSON.stringify(b ?? null);
 }
 
-/** Formats milliseconds: 43000 as "43 s", 300 as "300 ms". */
+/** A text in which words are found: without case and accents, and with ä as a, ae as a. */
+export function folded(text) {
+  return text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().replace(/ß/g, "ss").replace(/([aou])e/g, "$1");
+}
+
+/** Formats milliseconds: 43000 as "43 s", 300 as "300 ms", a day as "24 h". */
 export function duration(milliseconds) {
   if (milliseconds < 1000) return t("ms", Math.round(milliseconds));
   const seconds = milliseconds / 1000;
   if (seconds < 120) return t("s", seconds < 10 && seconds % 1 ? typed(seconds, 1) : Math.round(seconds));
-  return t("min", Math.round(seconds / 60));
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 120) return t("min", minutes);
+  const hours = Math.floor(minutes / 60);
+  if (hours >= 48) return t("d", Math.round(hours / 24));
+  return minutes % 60 === 0 ? t("h", hours) : `${t("h", hours)} ${t("min", minutes % 60)}`;
 }
 
 /** "1 change", "1,200 changes". */

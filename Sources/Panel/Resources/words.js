@@ -32,11 +32,26 @@ const TABLE = {
     loginHint: "It is in the gateway’s http.token_file.", unlock: "Unlock",
     // Values
     on: "On", off: "Off", unknown: "Unknown", open: "Open", closed: "Closed", offline: "Offline",
+    openBy: (share) => `${share} open`, battery: "Battery",
     less: "less", more: "more", send: "send", typeValue: "type a value", pick: "pick a color",
     hue: "hue", saturation: "saturation", degrees: (n) => `${n} degrees`,
     noNumber: (text) => `“${text}” is not a number`, thatNumber: (text, meant) => `“${text}” is not a number here. Is it ${meant}?`,
     whichNumber: (text, one, other) => `“${text}” can be ${one} or ${other}. Type one of them.`,
-    press: "Press",
+    press: "Press", members: (n) => `${n} devices`, someOn: (on, all) => `${on} of ${all} on`,
+    askUnlock: (name) => `Unlock ${name}?`, unlockNow: "Unlock",
+    // What a reading that is on or off says, by its class: on, off.
+    classes: {
+      door: ["Open", "Closed"], garage_door: ["Open", "Closed"], opening: ["Open", "Closed"], window: ["Open", "Closed"],
+      lock: ["Locked", "Unlocked"], moisture: ["Wet", "Dry"], smoke: ["Smoke", "No smoke"], gas: ["Gas", "No gas"],
+      carbon_monoxide: ["Carbon monoxide", "No carbon monoxide"], motion: ["Motion", "No motion"], occupancy: ["Motion", "No motion"],
+      presence: ["Present", "Absent"], moving: ["Moving", "Still"], vibration: ["Vibration", "Still"], battery: ["Low", "Good"],
+      battery_charging: ["Charging", "Not charging"], problem: ["Problem", "No problem"], safety: ["Unsafe", "Safe"],
+      tamper: ["Tampered with", "Untouched"], running: ["Running", "Stopped"], connectivity: ["Connected", "Disconnected"],
+      plug: ["Plugged in", "Unplugged"], power: ["Power", "No power"], light: ["Light", "Dark"], sound: ["Sound", "Quiet"],
+      heat: ["Hot", "Normal"], cold: ["Cold", "Normal"], update: ["Update available", "Up to date"],
+    },
+    // Identifiers and words of devices that do not read well.
+    names: { co2: "CO₂", pm25: "PM2.5", voc: "VOC" },
     // Progress
     settling: "Settling", waiting: "Waiting", unsent: "Not sent yet", sending: "Sending", sent: "Sent",
     confirmed: "Confirmed", unchanged: "Already there", failed: "Failed", expired: "Expired", cancelled: "Cancelled",
@@ -70,8 +85,8 @@ const TABLE = {
     laneRoundTrip: "Confirms in", laneLost: "Lost", laneUse: (used, size) => `${used} of ${size}`,
     perSecond: (rate) => `${rate}/s`,
     share: "Sign in another device", shareHint: "This code contains the token. Show it only to people who may use this gateway.",
-    group: "Group", members: (n) => `${n} devices`,
-    ms: (n) => `${n} ms`, s: (n) => `${n} s`, min: (n) => `${n} min`,
+    group: "Group",
+    ms: (n) => `${n} ms`, s: (n) => `${n} s`, min: (n) => `${n} min`, h: (n) => `${n} h`, d: (n) => (n === 1 ? "1 day" : `${n} days`),
   },
   de: {
     title: "Settle", find: "Suchen", findLabel: "Gerät oder Eigenschaft suchen", skip: "Zu den Geräten",
@@ -95,12 +110,32 @@ const TABLE = {
     tooLate: "das Gateway war 2 s lang nicht erreichbar, es wurde nicht gesendet",
     loginTitle: "Dieses Gateway verlangt einen Token", token: "Token", remember: "In diesem Browser merken",
     loginHint: "Er steht in http.token_file des Gateways.", unlock: "Entsperren",
-    on: "An", off: "Aus", unknown: "Unbekannt", open: "Offen", closed: "Geschlossen", offline: "Offline",
+    on: "An", off: "Aus", unknown: "Unbekannt", open: "Offen", closed: "Zu", offline: "Offline",
+    openBy: (share) => `${share} offen`, battery: "Batterie",
     less: "weniger", more: "mehr", send: "senden", typeValue: "Wert eingeben", pick: "Farbe wählen",
     hue: "Farbton", saturation: "Sättigung", degrees: (n) => `${n} Grad`,
     noNumber: (text) => `„${text}“ ist keine Zahl`, thatNumber: (text, meant) => `„${text}“ ist hier keine Zahl. Ist ${meant} gemeint?`,
     whichNumber: (text, one, other) => `„${text}“ kann ${one} oder ${other} sein. Bitte eines davon eingeben.`,
-    press: "Drücken",
+    press: "Drücken", members: (n) => `${n} Geräte`, someOn: (on, all) => `${on} von ${all} an`,
+    askUnlock: (name) => `${name} entriegeln?`, unlockNow: "Entriegeln",
+    classes: {
+      door: ["Offen", "Zu"], garage_door: ["Offen", "Zu"], opening: ["Offen", "Zu"], window: ["Offen", "Zu"],
+      lock: ["Verriegelt", "Entriegelt"], moisture: ["Nass", "Trocken"], smoke: ["Rauch", "Kein Rauch"], gas: ["Gas", "Kein Gas"],
+      carbon_monoxide: ["Kohlenmonoxid", "Kein Kohlenmonoxid"], motion: ["Bewegung", "Keine Bewegung"], occupancy: ["Bewegung", "Keine Bewegung"],
+      presence: ["Anwesend", "Abwesend"], moving: ["Bewegt sich", "Ruhig"], vibration: ["Erschütterung", "Ruhig"], battery: ["Schwach", "Gut"],
+      battery_charging: ["Lädt", "Lädt nicht"], problem: ["Problem", "Kein Problem"], safety: ["Unsicher", "Sicher"],
+      tamper: ["Manipuliert", "Unberührt"], running: ["Läuft", "Steht"], connectivity: ["Verbunden", "Getrennt"],
+      plug: ["Eingesteckt", "Ausgesteckt"], power: ["Strom", "Kein Strom"], light: ["Hell", "Dunkel"], sound: ["Geräusch", "Leise"],
+      heat: ["Heiß", "Normal"], cold: ["Kalt", "Normal"], update: ["Update verfügbar", "Aktuell"],
+    },
+    names: {
+      co2: "CO₂", pm25: "PM2,5", voc: "VOC", power: "Ein/Aus", brightness: "Helligkeit", color: "Farbe", color_temp: "Farbtemperatur",
+      position: "Stellung", movement: "Bewegung", command: "Befehl", target_temperature: "Solltemperatur", local_temperature: "Temperatur", temperature: "Temperatur",
+      humidity: "Feuchte", mode: "Modus", battery: "Batterie", battery_low: "Batterie", contact: "Kontakt", occupancy: "Bewegung", motion: "Bewegung",
+      water_leak: "Wasser", smoke: "Rauch", lock: "Schloss", speed: "Stufe", flow: "Durchfluss", effect: "Effekt", volume: "Lautstärke", message: "Nachricht",
+      load: "Leistung", energy: "Energie", illuminance: "Helligkeit", pressure: "Druck", timer: "Timer", on: "An", off: "Aus", open: "Auf", close: "Zu", closed: "Zu",
+      stop: "Stopp", heat: "Heizen", cool: "Kühlen", auto: "Automatik", unlock: "Entriegeln", none: "Keiner", up: "Auf", down: "Ab",
+    },
     settling: "Beruhigt sich", waiting: "Wartet", unsent: "Noch nicht gesendet", sending: "Sendet", sent: "Gesendet",
     confirmed: "Bestätigt", unchanged: "Schon so", failed: "Fehlgeschlagen", expired: "Abgelaufen", cancelled: "Abgebrochen",
     superseded: "Überholt",
@@ -131,8 +166,8 @@ const TABLE = {
     laneRoundTrip: "Bestätigt in", laneLost: "Verloren", laneUse: (used, size) => `${used} von ${size}`,
     perSecond: (rate) => `${rate}/s`,
     share: "Anderes Gerät anmelden", shareHint: "Dieser Code enthält den Token. Nur zeigen, wer dieses Gateway benutzen darf.",
-    group: "Gruppe", members: (n) => `${n} Geräte`,
-    ms: (n) => `${n} ms`, s: (n) => `${n} s`, min: (n) => `${n} min`,
+    group: "Gruppe",
+    ms: (n) => `${n} ms`, s: (n) => `${n} s`, min: (n) => `${n} min`, h: (n) => `${n} h`, d: (n) => (n === 1 ? "1 Tag" : `${n} Tage`),
   },
 };
 
@@ -142,10 +177,24 @@ export const LANGUAGES = Object.keys(TABLE);
 /** The language of the page: the chosen one, otherwise the first of the browser's that is in the table. */
 export let language = "en";
 
+/** The format of numbers and times: that of the language as this browser writes it, or the browser's own. */
+export let locale;
+
 export function choose(wanted) {
-  const known = [wanted, ...navigator.languages].map((name) => String(name ?? "").toLowerCase().split("-")[0]);
-  language = known.find((name) => Object.hasOwn(TABLE, name)) ?? "en";
+  const short = (name) => String(name ?? "").toLowerCase().split("-")[0];
+  const found = [wanted, ...navigator.languages].map(short).find((name) => Object.hasOwn(TABLE, name));
+  language = found ?? "en";
+  locale = found && (navigator.languages.find((name) => short(name) === found) ?? found);
   document.documentElement.lang = language;
+}
+
+/** What a property of a class says that is on or off; null for a class without words. */
+export function wordOf(name, isOn) { return TABLE[language].classes[name]?.[isOn ? 0 : 1] ?? null; }
+
+/** An identifier or a word of a device, as people say it; null for one that reads well. */
+export function nameOf(id) {
+  const { names } = TABLE[language];
+  return Object.hasOwn(names, id) ? names[id] : null;
 }
 
 /** The text called `name`, with the values that it takes. */
