@@ -320,16 +320,20 @@ function figures({ readings, sense, battery }) {
   const others = readings.filter((key) => key !== sense && key.class !== "battery");
   const shown = [...(sense ? [sense] : []), ...others];
   const cells = (shown.length > 0 ? shown : readings).slice(0, 3).map((key) => {
-    const value = h("b", { dir: "auto" });
+    const [figure, unit] = [h("span"), h("span", { class: "reading-unit" })];
+    const value = h("b", { dir: "auto" }, figure, unit);
     const below = key === sense && battery ? battery : null;
     const small = h("small", {}, below ? "" : key.name ?? readable(key.id));
-    return { key, value, below, small, node: h("span", { class: "reading-cell" }, value, small) };
+    return { key, figure, unit, below, small, node: h("span", { class: "reading-cell" }, value, small) };
   });
   return {
     node: h("div", { class: "tile-body readings" }, ...cells.map((cell) => cell.node)), mark: null, text: () => "",
     update: () => {
-      for (const { key, value, below, small } of cells) {
-        say(value, short(key, key.shown));
+      for (const { key, figure, unit, below, small } of cells) {
+        const text = spoken(key, key.shown);
+        const end = typeof key.shown === "number" ? text.lastIndexOf(" ") : -1;
+        say(figure, end < 0 ? text : text.slice(0, end));
+        say(unit, end < 0 ? "" : text.slice(end));
         if (below) say(small, batteryText(below));
       }
     },
