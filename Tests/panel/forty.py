@@ -5,7 +5,7 @@
 POWER = "power: {type: boolean, command: {topic: $topic/power, payload: $value}, state: {topic: $state/power}}"
 BRIGHTNESS = ('brightness: {type: integer, range: [0, 100], unit: "%", command: {topic: $topic/brightness, payload: $value}, '
               "state: {topic: $state/brightness}, policy: {delay: 600ms, max_wait: none}}")
-WHITE = "color_temp: {type: integer, range: [150, 500], unit: mired, command: {topic: $topic/color_temp, payload: $value}, state: {topic: $state/color_temp}}"
+WHITE = "color_temp: {type: integer, range: [150, 500], unit: mired, display: {unit: K, scale: mired}, command: {topic: $topic/color_temp, payload: $value}, state: {topic: $state/color_temp}}"
 COLOR = "color: {type: color, encode: hex, command: {topic: $topic/color, payload: $value}, state: {topic: $state/color}, confirm: {within: 5s, tolerance: 0.01}}"
 HEAT = ("target_temperature: {type: number, range: [5, 30], step: 0.5, unit: °C, command: {topic: $topic/target_temperature, payload: $value}, state: {topic: $state/target_temperature}}, "
         'mode: {type: choice, values: ["off", heat, auto], command: {topic: $topic/mode, payload: $value}, state: {topic: $state/mode}}, '
@@ -42,7 +42,7 @@ HOUSE = [
     ("living-motion", "Motion", "Living room", [sensor("occupancy"), BATTERY], {"occupancy": "true", "battery": "64"}),
     ("kitchen-ceiling", "Ceiling", "Kitchen", [POWER, BRIGHTNESS, WHITE], {"power": "true", "brightness": "100", "color_temp": "250"}),
     ("worktop", "Worktop light", "Kitchen", [POWER, BRIGHTNESS], {"power": "true", "brightness": "49"}),
-    ("coffee", "Coffee machine", "Kitchen", [POWER], {"power": "true"}),
+    ("coffee", "Espressomühle", "Kitchen", [POWER], {"power": "true"}),
     ("hood", "Cooker hood", "Kitchen", [SPEED], {"speed": "2"}),
     ("kitchen-window", "Window", "Kitchen", [CONTACT, BATTERY], {"contact": "false", "battery": "55"}),
     ("dishwasher-leak", "Leak at the dishwasher", "Kitchen", [sensor("water_leak"), BATTERY], {"water_leak": "false", "battery": "90"}),

@@ -294,7 +294,13 @@ class House(Case):
         self.assertLessEqual(self.browser.run("return getComputedStyle(document.querySelector('#house')).gridTemplateColumns.split(' ').length"), 5)
 
     def test_the_wall_loads_itself_again_after_an_upgrade(self):
-        self.browser.open(self.stage.url + "?kiosk")
+        self.upgrade("?kiosk")
+
+    def test_a_tab_loads_itself_again_after_an_upgrade_when_nobody_uses_it(self):
+        self.upgrade("")
+
+    def upgrade(self, path):
+        self.browser.open(self.stage.url + path)
         self.browser.wait("return settlePanel.link.state === 'live' && document.documentElement.dataset.version")
         self.browser.run("globalThis.isOld = true")
         # The same gateway again: the page stays.
@@ -306,11 +312,18 @@ class House(Case):
         self.assertTrue(self.browser.run("return globalThis.isOld ?? false"))
         # One with other files: their tag differs from that of the page.
         self.browser.run("document.documentElement.dataset.version = 'that of an older gateway'")
+        if not path:
+            self.browser.click("#open-settings")
         self.stage.stop_gateway()
         self.browser.wait("return settlePanel.link.state === 'lost'")
         self.stage.start_gateway()
+        if not path:
+            self.browser.wait("return settlePanel.link.state === 'live'")
+            time.sleep(3)
+            self.assertTrue(self.browser.run("return globalThis.isOld ?? false"))
+            self.browser.run("settlePanel.settings.dialog.close()")
         self.browser.wait("return !globalThis.isOld && globalThis.settlePanel?.link.state === 'live'", what="the page has loaded itself again")
-        self.assertEqual(self.browser.run("return location.search"), "?kiosk")
+        self.assertEqual(self.browser.run("return location.search"), path)
 
     def test_theme_and_language_are_chosen(self):
         self.browser.click("#open-settings")
@@ -340,8 +353,15 @@ class Shared(Case):
         self.browser.wait("return document.querySelectorAll('.tile').length >= 8")
 
     def test_the_signed_in_panel_shows_a_code_for_another_device(self):
+        # A code of this computer's own address would lead another device to itself.
         self.browser.click("#open-settings")
         self.browser.click(".share summary")
+        self.assertIn("only this computer", self.browser.run("return document.querySelector('.share').innerText"))
+        self.assertIsNone(self.browser.run("return document.querySelector('.qr')"))
+        places = ["http://localhost:8484", "http://127.0.0.1:8484", "http://[::1]:8484", "http://settle.example:8484", "http://192.168.1.7:8484"]
+        found = self.browser.run("return import('/panel/settings.js').then((module) => arguments[0].map((place) => module.addressFor(new URL(place), 'a b')))", places)
+        self.assertEqual(found, [None, None, None, "http://settle.example:8484/#token=a%20b", "http://192.168.1.7:8484/#token=a%20b"])
+        self.browser.run("return import('/panel/settings.js').then((module) => document.querySelector('.share').append(module.qrSymbol(arguments[0], 'code')))", found[4])
         self.assertGreater(self.browser.box(".qr")["width"], 100)
         rows = self.browser.run("return import('/panel/settings.js').then((module) => module.qrRows('https://a').map((row) => row.map(Number).join('')))")
         # Version 1, with its three corners.

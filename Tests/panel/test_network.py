@@ -194,6 +194,19 @@ class Network(Case):
     def stopped(self):
         return "STOP" in [value for value, _ in self.witness.accepted("hall-blind/command")]
 
+    def test_the_page_is_back_soon_after_an_outage(self):
+        for seconds in (1, 3, 6):
+            with self.subTest(seconds=seconds):
+                self.proxy.stop()
+                time.sleep(seconds)
+                self.assertEqual(self.browser.run("return settlePanel.link.state"), "lost")
+                self.proxy.is_down = False
+                start = time.monotonic()
+                self.browser.wait("return settlePanel.link.state === 'live'", seconds=10)
+                took = time.monotonic() - start
+                print(f"back {took:.1f} s after an outage of {seconds} s")
+                self.assertLess(took, 2 + seconds / 4)
+
     def test_stop_does_not_wait_for_another_device(self):
         self.proxy.rule = lambda request: ("hold", 6) if b"desk-lamp" in request else PASS
         self.change("desk-lamp/brightness")

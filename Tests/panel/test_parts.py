@@ -103,6 +103,13 @@ class Parts(Case):
                     m.readable("OPEN"), m.readable("target_temperature"), m.duration(300), m.duration(2500), m.changes(1)];""")
         self.assertEqual(seen, [21.5, 30, 0.3, "21.0", "40", "–", "Open", "Target temperature", "300 ms", "2.5 s", "1 change"])
 
+    def test_long_times_are_in_large_units(self):
+        seen = self.module("values", """
+            const minutes = { type: "integer", unit: "min" };
+            return [m.spoken(minutes, 1440), m.spoken(minutes, 90), m.spoken(minutes, 150), m.spoken({ type: "integer", unit: "s" }, 10800),
+                    m.duration(86_400_000), m.duration(7_200_000), m.duration(600_000), m.duration(3 * 86_400_000)];""")
+        self.assertEqual(seen, ["24 h", "90 min", "2 h 30 min", "3 h", "24 h", "2 h", "10 min", "3 days"])
+
     def test_numbers_are_shown_as_people_read_them(self):
         seen = self.module("values", """
             const percent = { type: "integer", range: [0, 254], step: 1, display: { unit: "%", scale: { from: [0, 254], to: [0, 100] } } };

@@ -117,3 +117,192 @@ class Sight(Case):
                     self.browser.reveal(row(f"{device}/x"))
                     self.check(width=width, device=device, language=language)
                     self.browser.fold()
+
+    # The open device
+
+    def sheet(self, device):
+        self.browser.reveal(row(f"{device}/x"))
+
+    def test_each_device_opens_at_its_beginning(self):
+        self.browser.resize(360, 600)
+        self.sheet("floor-lamp")
+        self.browser.run("settlePanel.sheet.dialog.scrollTop = 300")
+        self.browser.fold()
+        self.sheet("living-radiator")
+        self.assertEqual(self.browser.run("return settlePanel.sheet.dialog.scrollTop"), 0)
+        # Also from one to the next.
+        self.browser.run("settlePanel.sheet.dialog.scrollTop = 300")
+        self.sheet("floor-lamp")
+        self.assertEqual(self.browser.run("return settlePanel.sheet.dialog.scrollTop"), 0)
+        self.browser.fold()
+
+    def test_room_for_falling_changes_is_only_where_something_falls(self):
+        self.sheet("floor-lamp")
+        heights = "return [...document.querySelectorAll('#sheet .fall')].map((node) => node.offsetHeight)"
+        self.assertEqual(self.browser.run(heights), [0, 0])
+        # The slider stays below the finger.
+        box = self.browser.box(f"{row('floor-lamp/color_temp')} .range")
+        more = f"{row('floor-lamp/color_temp')} [aria-label$=': more']"
+        before = self.browser.run("return document.querySelector(arguments[0]).getBoundingClientRect().top", more)
+        self.browser.press_at(box["x"] + box["width"] * 0.3, box["y"] + box["height"] / 2)
+        self.browser.slide_to(box["x"] + box["width"] * 0.4, box["y"] + box["height"] / 2)
+        self.browser.wait(heights + ".join() !== '0,0'")
+        self.assertEqual([height > 0 for height in self.browser.run(heights)], [False, True])
+        self.assertEqual(self.browser.run("return document.querySelector(arguments[0]).getBoundingClientRect().top", more), before)
+        self.browser.lift()
+        self.browser.fold()
+
+    def test_a_history_names_its_property(self):
+        self.sheet("living-air")
+        self.await_text(".history-title", "Temperature, reported")
+        self.browser.fold()
+
+    def test_a_name_of_another_direction_is_beside_its_icon_like_its_state(self):
+        self.browser.find(self.tile("hall-sign"))
+        name, state = self.browser.run("""
+            const left = (node) => { const range = document.createRange(); range.selectNodeContents(node); return range.getBoundingClientRect().left; };
+            const tile = document.querySelector(arguments[0]);
+            tile.scrollIntoView();
+            return [left(tile.querySelector('.tile-title')), left(tile.querySelector('.tile-state'))];""", self.tile("hall-sign"))
+        self.assertLess(abs(name - state), 3)
+
+    # One grid, and light leads
+
+    def test_all_tiles_have_one_width_and_a_wall_shows_many(self):
+        widths = "return [...new Set([...document.querySelectorAll('.tile')].map((tile) => Math.round(tile.getBoundingClientRect().width)))]"
+        for width in (360, 768, 1024, 1440, 1920, 2560):
+            self.show(width)
+            found = self.browser.run(widths)
+            self.assertLessEqual(max(found) - min(found), 1, (width, found))
+        self.load("?kiosk")
+        self.browser.resize(1920, 1080)
+        self.browser.run(FRAMES)
+        seen = self.browser.run("return [...document.querySelectorAll('.tile')].filter((tile) => tile.getBoundingClientRect().bottom <= innerHeight).length")
+        self.assertGreaterEqual(seen, 24)
+
+    def test_light_is_the_loudest_on_the_page(self):
+        loudness = """
+            const [r, g, b] = getComputedStyle(document.querySelector(arguments[0])).backgroundColor.match(/[\\d.]+/g).map(Number);
+            const scale = getComputedStyle(document.querySelector(arguments[0])).backgroundColor.startsWith('color') ? 255 : 1;
+            return (Math.max(r, g, b) - Math.min(r, g, b)) * scale;"""
+        for theme in ("light", "dark"):
+            self.show(1440, theme=theme)
+            lamp = self.browser.run(loudness, self.tile("floor-lamp", ".thick-lit"))
+            for quiet in (self.tile("television", ".switch-track"), self.tile("hood", ".thick-lit"), self.tile("front-door", ".switch-track")):
+                self.assertLess(self.browser.run(loudness, quiet), lamp / 2, (theme, quiet))
+
+    # Color temperature
+
+    def test_more_kelvin_is_to_the_right_and_keys_are_the_same_steps(self):
+        key = "desk-lamp/color_temp"
+        self.addCleanup(self.stage.report, key, "200")
+        place = f"return document.querySelector(\"{row(key)} .thick-thumb\").getBoundingClientRect().left"
+        start, before = int(self.figure(key)), self.browser.run(place)
+        self.assertEqual(start, 5000)
+        self.browser.click(f"{row(key)} [aria-label$=': more']")
+        self.await_figure(key, "5102")
+        self.assertGreater(self.browser.run(place), before)
+        self.browser.run(f"document.querySelector(\"{row(key)} .range\").focus()")
+        self.browser.press("\ue012")
+        self.await_figure(key, "5000")
+        self.browser.press("\ue014", "\ue014")
+        self.await_figure(key, "5208")
+        # A finger is where the value is.
+        self.drag(key, [0.1, 0.0])
+        self.browser.lift()
+        self.await_figure(key, "2000")
+        self.browser.fold()
+
+    # Words, numbers, names
+
+    def test_tiles_speak_as_people_do(self):
+        said = {device: self.text(self.tile(device, ".tile-state")) for device in ("floor-lamp", "living-radiator", "shed", "all-ceilings", "living-blind")}
+        self.assertEqual(said["floor-lamp"], "On")
+        self.assertEqual(said["living-radiator"], "Now 20.8 °C · Heat")
+        self.assertEqual(self.text(self.tile("living-radiator", ".tile-figure")), "21.0°")
+        self.assertEqual(said["living-blind"], "35 % open")
+        self.assertEqual(said["all-ceilings"], "1 of 3 on")
+        self.stage.report("bedroom-ceiling/power", "true")
+        self.addCleanup(self.stage.report, "bedroom-ceiling/power", "false")
+        self.await_text(self.tile("all-ceilings", ".tile-state"), "2 of 3 on")
+
+    def test_german_words_have_german_numbers(self):
+        self.load(language="de")
+        self.assertEqual(self.text(self.tile("living-radiator", ".tile-figure")), "21,0°")
+        self.assertEqual(self.text(self.tile("living-radiator", ".tile-state")), "Jetzt 20,8 °C · Heizen")
+        self.assertEqual(self.browser.run("return import('/panel/values.js').then((m) => [m.readNumber('21,5'), m.readNumber('1.500')])"), [21.5, None])
+
+    def test_names_carry_their_room_where_others_have_the_same(self):
+        names = self.browser.run("return [...document.querySelectorAll('.tile button, .tile input, .tile select')].filter((node) => node.offsetParent).map((node) => node.ariaLabel)")
+        self.assertEqual(len(names), len(set(names)))
+        for name in ("Kitchen Ceiling, Brightness", "Bedroom Ceiling, Brightness", "Worktop light, Brightness"):
+            self.assertIn(name, names)
+
+    def test_a_search_finds_what_is_typed_without_accents(self):
+        shown = "return [...document.querySelectorAll('.tile')].filter((tile) => tile.offsetParent).map((tile) => tile.dataset.device)"
+        for text in ("muhle", "mühle", "muehle", "MÜHLE"):
+            self.browser.run("const f = document.querySelector('#filter'); f.value = arguments[0]; f.dispatchEvent(new Event('input'))", text)
+            self.assertEqual(self.browser.run(shown), ["coffee"], text)
+
+    # What things are
+
+    def test_doors_leaks_and_motion_say_what_they_are(self):
+        said = {device: self.text(self.tile(device, "b")) for device in ("balcony-door", "kitchen-window", "dishwasher-leak", "kitchen-smoke", "living-motion", "hall-motion")}
+        self.assertEqual(said, {"balcony-door": "Closed", "kitchen-window": "Open", "dishwasher-leak": "Dry", "kitchen-smoke": "No smoke", "living-motion": "Motion", "hall-motion": "No motion"})
+        notice = "return document.querySelector(arguments[0]).dataset.notice ?? null"
+        icon = "return document.querySelector(arguments[0] + ' .tile-icon path').getAttribute('d')"
+        self.assertEqual([self.browser.run(notice, self.tile(device)) for device in ("balcony-door", "kitchen-window", "shed", "living-motion")], [None, "open", "low", None])
+        self.assertIn("Battery 8 %", self.text(self.tile("shed", ".tile-state")))
+        dry = self.browser.run(icon, self.tile("dishwasher-leak"))
+        self.assertNotEqual(dry, self.browser.run(icon, self.tile("kitchen-smoke")))
+        closed = self.browser.run(icon, self.tile("balcony-door"))
+        self.addCleanup(self.stage.report, "dishwasher-leak/water_leak", "false")
+        self.addCleanup(self.stage.report, "balcony-door/contact", "true")
+        self.stage.report("dishwasher-leak/water_leak", "true")
+        self.stage.report("balcony-door/contact", "false")
+        self.await_text(self.tile("dishwasher-leak", "b"), "Wet")
+        self.assertEqual(self.browser.run(notice, self.tile("dishwasher-leak")), "alarm")
+        self.browser.wait("return document.querySelector(arguments[0]).dataset.notice === 'open'", self.tile("balcony-door"))
+        self.assertNotEqual(self.browser.run(icon, self.tile("balcony-door")), closed)
+
+    def test_a_lock_asks_before_it_unlocks(self):
+        switch = self.tile("front-door", "[role=switch]")
+        self.assertEqual(self.text(self.tile("front-door", ".tile-state")), "Locked")
+        told = len(self.stage.told("front-door/lock"))
+        self.browser.click(switch)
+        self.browser.wait("return document.querySelector('#ask').open")
+        self.assertEqual(self.text("#ask-text"), "Unlock Front door?")
+        self.assertEqual(self.browser.run("return document.activeElement.textContent"), "Cancel")
+        self.browser.press("\ue00c")
+        self.browser.wait("return !document.querySelector('#ask').open")
+        self.assertEqual(self.browser.run("return document.querySelector(arguments[0]).ariaChecked", switch), "true")
+        self.assertEqual(len(self.stage.told("front-door/lock")), told)
+        self.browser.click(switch)
+        self.browser.click("#ask-yes")
+        self.await_text(self.tile("front-door", ".tile-state"), "Unlocked")
+        self.browser.wait("return document.querySelector(arguments[0]).dataset.notice === 'open'", self.tile("front-door"))
+        # The lock has no words of its own.
+        self.stage.report("front-door/lock", "UNLOCKED")
+        self.assertEqual(self.stage.told("front-door/lock")[told:], ["UNLOCK"])
+        # It locks without a question.
+        self.browser.click(switch)
+        self.browser.wait("return document.querySelector(arguments[0]).ariaChecked === 'true'", switch)
+        self.assertFalse(self.browser.run("return document.querySelector('#ask').open"))
+        self.stage.report("front-door/lock", "LOCKED")
+
+    def test_what_the_gateway_says_of_a_class_counts(self):
+        found = self.browser.run("""return import('/panel/house.js').then((m) => import('/panel/values.js').then((v) => [
+            { class: 'window', value: true }, { class: 'window', value: false }, { class: 'lock', value: true }, { id: 'contact', value: true },
+            { id: 'contact', class: 'door', reversed: false, value: true }, { id: 'x', value: true }, { class: 'lock', read_only: false, value: true },
+            { id: 'battery', type: 'integer', unit: '%', value: 8 }, { id: 'moisture', class: 'moisture', value: true },
+          ].map(({ value, id = 'a', ...facts }) => {
+            const key = new m.Key({ key: `d/${id}`, type: 'boolean', read_only: true, ...facts }, {}, id);
+            key.row({ target: null, actual: value }, 0);
+            return [v.spoken(key, key.shown), key.notice];
+          })))""")
+        self.assertEqual(found, [["Open", "open"], ["Closed", None], ["Unlocked", "open"], ["Closed", None], ["Open", "open"], ["On", None],
+                                 ["Locked", None], ["8 %", "low"], ["Wet", "alarm"]])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -6,7 +6,7 @@
 import { h, hide, icon, say, set } from "./dom.js";
 import { directionOf, inOrder, isMovement } from "./house.js";
 import { BoxMark, Mark } from "./mark.js";
-import { firstValue, hexOf, hueOf, inward, outward, readable, readNumber, recolored, same, short, snapped, spoken, stepOf, stepped, textOf, unitOf, unreadable } from "./values.js";
+import { firstValue, hexOf, hueOf, inward, isMirrored, outward, readable, readNumber, recolored, same, short, snapped, spoken, stepOf, stepped, textOf, unitOf, unreadable } from "./values.js";
 import { t } from "./words.js";
 
 /**
@@ -134,6 +134,9 @@ function text(key, label, app) {
 
 // A number: a slider where it has a range, steps, and a field to type it.
 
+/** The steps of each key. */
+const STEPS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
+
 /** A function that moves a number by so many steps. */
 export function stepper(key, app) {
   const put = (value) => app.set(key, value);
@@ -173,7 +176,7 @@ function figureField(key, label, app, stepBy) {
     "aria-valuemin": ends && Math.min(...ends), "aria-valuemax": ends && Math.max(...ends), enterkeyhint: "send", size: widthOf(key),
     onfocus: () => field.select(),
     onkeydown: (event) => {
-      const count = { ArrowUp: 1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
+      const count = event.key === "ArrowLeft" || event.key === "ArrowRight" ? 0 : STEPS[event.key];
       if (count) {
         event.preventDefault();
         isTyped = false;
@@ -304,10 +307,11 @@ function color(key, label, app) {
 
 // The thick slider: a filled bar with the value inside, and the ring around its thumb.
 
-/** The share of its range, from 0 to 1, at which a value is. */
+/** The share of its range, from 0 to 1, at which a value is; what people read as more is further right. */
 export function shareOf(key, value) {
   const [low, high] = key.range;
-  return high > low ? Math.min(1, Math.max(0, (value - low) / (high - low))) : 0;
+  const share = high > low ? Math.min(1, Math.max(0, (value - low) / (high - low))) : 0;
+  return isMirrored(key) ? 1 - share : share;
 }
 
 export class ThickSlider {
@@ -326,21 +330,32 @@ export class ThickSlider {
     this.thumb = h("div", { class: "thick-thumb" }, this.mark.node);
     this.node = h("div", { class: "thick", "data-side": "right" },
       this.ground, this.bar, this.actual, this.thumb, this.range);
-    if (key.unit === "mired" || key.unit === "K") this.node.dataset.tint = key.unit;
-    const put = () => {
-      app.set(key, snapped(key, this.range.valueAsNumber));
-    };
-    bindPointer(this.range, key, app, put, () => this.follow());
+    if (key.unit === "mired" || key.unit === "K") this.node.dataset.tint = isMirrored(key) ? "K" : key.unit;
+    bindPointer(this.range, key, app, () => app.set(key, snapped(key, this.value)), () => this.follow());
+    // Keys are the steps of − and +.
+    const step = stepper(key, app);
+    this.range.addEventListener("keydown", (event) => {
+      const count = STEPS[event.key];
+      if (!count) return;
+      event.preventDefault();
+      step(count);
+    });
   }
 
+  /** The other end's counterpart of a value, if the slider runs from the high end to the low one. */
+  turned(value) { return isMirrored(this.key) ? this.key.range[0] + this.key.range[1] - value : value; }
+
+  /** The value at which the slider is. */
+  get value() { return this.turned(this.range.valueAsNumber); }
+
   /** Shows what the finger points at, before it is a change. */
-  follow() { this.draw(this.range.valueAsNumber); }
+  follow() { this.draw(this.value); }
 
   update(isOff = false, offText = "") {
     const { key, range } = this;
     const value = key.shown;
     const isKnown = typeof value === "number";
-    const place = isKnown ? value : key.range[0];
+    const place = isKnown ? this.turned(value) : key.range[0];
     if (range.valueAsNumber !== place) range.valueAsNumber = place;
     set(range, "aria-valuetext", spoken(key, value));
     set(range, "aria-invalid", key.refusal ? "true" : null);

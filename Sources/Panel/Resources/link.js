@@ -71,7 +71,7 @@ export class Link {
         this.setState("connecting");
         continue;
       }
-      const wait = Math.min(SLOWEST_RETRY, FIRST_RETRY * 2 ** Math.min(this.retries, 5));
+      const wait = Math.min(SLOWEST_RETRY, FIRST_RETRY * 1.4 ** Math.min(this.retries, 9));
       this.retries += 1;
       await this.pause(wait * (0.75 + Math.random() / 2));
     }

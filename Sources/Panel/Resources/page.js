@@ -22,6 +22,7 @@ export class Page {
     /** The scenes, by the names that they have in the outbox. */
     this.scenes = new Map();
     this.sections = [];
+    this.text = "";
     this.words = [];
     this.only = null;
     this.kept = new Set();

@@ -9,7 +9,7 @@ import { FADE, House, labelOf, Order, OVERDUE, unlocks } from "./house.js";
 import { Link } from "./link.js";
 import { failureText, Rings } from "./mark.js";
 import { Page } from "./page.js";
-import { Choices, Settings, Shared, showTheme, startKiosk } from "./settings.js";
+import { Choices, followUpgrades, Settings, Shared, showTheme, startKiosk } from "./settings.js";
 import { PendingBar, Sheet } from "./sheet.js";
 import { spoken } from "./values.js";
 import { choose, t, translate } from "./words.js";
@@ -280,7 +280,14 @@ class Panel {
   showLink(name, reason) {
     if (name === "asleep") return;
     this.bar.showLink(name, reason);
+    if (name === "live") followUpgrades(this);
     for (const key of this.house.keys.values()) if (key.unsent || key.asked) this.touch(key);
+  }
+
+  /** Whether nobody would miss anything if the page were loaded again. */
+  get isIdle() {
+    const isUsed = document.querySelector("dialog[open]") || document.activeElement?.matches("input:not([type=range])") || this.page.text;
+    return !isUsed && this.link.outbox.isEmpty && ![...this.house.keys.values()].some((key) => key.held);
   }
 
   alert(text) {
@@ -296,7 +303,7 @@ choose(choices.get("language", null));
 showTheme(choices.get("theme", "auto"));
 translate();
 const panel = new Panel(choices);
-startKiosk(panel);
+startKiosk();
 panel.link.run();
 // For tests.
 globalThis.settlePanel = panel;

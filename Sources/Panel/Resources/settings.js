@@ -43,9 +43,16 @@ export class Settings {
 
   /** A code that another device scans to sign in. */
   share(token) {
-    const address = `${location.origin}${location.pathname}#token=${encodeURIComponent(token)}`;
-    return h("details", { class: "setting share" }, h("summary", {}, t("share")), h("p", { class: "quiet" }, t("shareHint")), qrSymbol(address, t("share")));
+    const address = addressFor(location, token);
+    const parts = address ? [h("p", { class: "quiet" }, t("shareHint")), qrSymbol(address, t("share"))] : [h("p", { class: "quiet" }, t("shareLocal"))];
+    return h("details", { class: "setting share" }, h("summary", {}, t("share")), ...parts);
   }
+}
+
+/** The address at which another device signs in; null where the page's own leads every device to itself. */
+export function addressFor({ origin, hostname, pathname }, token) {
+  if (/^(localhost|.*\.localhost|127\.[\d.]+|\[::1\])$/.test(hostname)) return null;
+  return `${origin}${pathname}#token=${encodeURIComponent(token)}`;
 }
 
 /** Sets the theme: light, dark, or that of the system. */
@@ -110,29 +117,33 @@ function importSection(link) {
   return section;
 }
 
-// A display on the wall, at `?kiosk`: it stays awake, and loads itself again after an upgrade of the gateway.
-
-export function startKiosk(panel) {
+/** A display on the wall, at `?kiosk`, stays awake. */
+export function startKiosk() {
   if (!new URLSearchParams(location.search).has("kiosk")) return;
   document.documentElement.dataset.kiosk = "";
   stayAwake();
-  const show = panel.bar.showLink.bind(panel.bar);
-  panel.bar.showLink = (name, reason) => {
-    show(name, reason);
-    if (name === "live") check();
-  };
 }
 
-/** Loads the page again if the gateway has other files than at the first look: the page's tag covers them all. */
-async function check() {
+// After an upgrade of the gateway the page loads itself again.
+
+/** How long a page waits that is used at the moment. */
+const LATER = 2000;
+
+/** Looks whether the gateway has other files than at the first look: the page's tag covers them all. */
+export async function followUpgrades(panel) {
   const { dataset } = document.documentElement;
   try {
     const tag = (await fetch(location.pathname, { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(5000) })).headers.get("ETag");
-    if (dataset.version && tag !== dataset.version) location.reload();
+    if (dataset.version && tag !== dataset.version) renew(panel);
     else if (tag) dataset.version = tag;
   } catch {
     // The next connection asks again.
   }
+}
+
+function renew(panel) {
+  if (panel.isIdle) location.reload();
+  else setTimeout(() => renew(panel), LATER);
 }
 
 /** Keeps the screen on, where the browser allows it: over HTTPS and at localhost. */
@@ -271,7 +282,7 @@ function drawWords(words, dark, fixed, width) {
 }
 
 /** The code as a picture; an empty text if it is too long. */
-function qrSymbol(text, label) {
+export function qrSymbol(text, label) {
   const rows = qrRows(text);
   if (!rows) return "";
   const size = rows.length + 8;

@@ -29,6 +29,9 @@ export class Sheet {
         h("button", { type: "button", class: "round", autofocus: true, "aria-label": t("close"), onclick: () => dialog.close() }, icon("close"))),
       this.body, this.history.node, this.log.node));
     dialog.addEventListener("close", () => this.closed());
+    // Once a finger is on it, it grows downwards only.
+    dialog.addEventListener("pointerdown", () => this.stay(dialog.offsetTop));
+    addEventListener("resize", () => this.stay(null));
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   }
 
@@ -44,6 +47,7 @@ export class Sheet {
     }
     this.body.replaceChildren(...[...this.rows.values()].map((row) => row.node));
     if (!this.dialog.open) this.dialog.showModal();
+    this.dialog.scrollTop = 0;
     const now = performance.now();
     for (const row of this.rows.values()) row.update(now);
     this.update(now);
@@ -77,7 +81,15 @@ export class Sheet {
     this.history.update(now);
   }
 
+  /** Keeps the upper edge where it is; `null` lets it go. */
+  stay(top) {
+    const { style } = this.dialog;
+    style.marginTop = top === null ? "" : `${top}px`;
+    style.maxHeight = top === null ? "" : `calc(100dvh - ${top}px)`;
+  }
+
   forget() {
+    this.stay(null);
     for (const row of this.rows.values()) {
       this.app.rings.views.delete(row);
       if (row.key.held) this.app.hold(row.key, false);
@@ -191,14 +203,19 @@ class Fall {
     this.key = key;
     this.span = Math.max(SPAN, key.delay * 6);
     this.canvas = h("canvas", { class: "fall-plot", role: "img" });
-    this.node = h("div", { class: "fall" }, this.canvas);
+    this.node = h("div", { class: "fall", hidden: true }, this.canvas);
     this.isMoving = false;
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
   }
 
-  /** Draws, and goes on while anything falls. */
+  /**
+   * Draws, and goes on while anything falls. What this page changes falls; the room for it then stays, so that nothing moves
+   * under a finger.
+   */
   wake(now) {
-    if (!this.isMoving) this.turn(now);
+    const { key } = this;
+    if (this.node.hidden && key.isOwn && key.history.some((event) => now - event.at < this.span)) this.node.hidden = false;
+    if (!this.isMoving && !this.node.hidden) this.turn(now);
   }
 
   turn(now = performance.now()) {
@@ -396,7 +413,8 @@ class History {
     const values = shown.map((point) => point.value);
     const textFor = (number) => (key.type === "boolean" ? textOf(key, number > 0) : withUnit(key, number));
     const [least, most] = [textFor(Math.min(...values)), textFor(Math.max(...values))];
-    say(this.title, least === most || key.type === "boolean" ? t("history") : `${t("history")} · ${least} – ${most}`);
+    const title = t("history", key.name ?? readable(key.id));
+    say(this.title, least === most || key.type === "boolean" ? title : `${title} · ${least} – ${most}`);
     set(this.plot, "aria-label", t("historySpoken", least, most, spoken(key, key.actual)));
   }
 }

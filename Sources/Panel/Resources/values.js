@@ -59,6 +59,9 @@ export function inward(key, value) {
   return snapped(key, low + ((value - from) * (high - low)) / (to - from));
 }
 
+/** Whether people read a larger number where the property has a smaller one: kelvin of mired. */
+export function isMirrored(key) { return Boolean(key.range) && outward(key, key.range[0]) > outward(key, key.range[1]); }
+
 export function unitOf(key) { return key.display?.unit ?? key.unit; }
 
 /** The number after so many presses, in steps that people see. */
