@@ -3,7 +3,8 @@
 
 // The bar: the connection, the search, the filters, the count, and the page that asks for the token.
 
-import { hide, say, set } from "./dom.js";
+import { h, hide, say, set } from "./dom.js";
+import { sumsOf } from "./house.js";
 import { keep, stored } from "./settings.js";
 import { counted } from "./values.js";
 import { t } from "./words.js";
@@ -24,6 +25,9 @@ export class Bar {
     this.added = new Set();
     this.addedCount = 0;
     this.addedAt = 0;
+    /** What sums up the house, by name, with the button of each. */
+    this.sums = new Map();
+    this.sumButtons = new Map();
     byId("notice-show").addEventListener("click", () => {
       this.lookedAtAdded();
       app.page.showOnly("added");
@@ -39,9 +43,7 @@ export class Bar {
       }
     });
     this.chips = [...document.querySelectorAll("[data-only]")];
-    for (const chip of this.chips) {
-      chip.addEventListener("click", () => app.page.showOnly(app.page.only === chip.dataset.only ? null : chip.dataset.only));
-    }
+    for (const chip of this.chips) chip.addEventListener("click", () => this.toggle(chip.dataset.only));
     byId("open-settings").addEventListener("click", () => app.settings.open());
     new ResizeObserver(() => {
       const height = `${byId("bar").offsetHeight}px`;
@@ -49,6 +51,33 @@ export class Bar {
       if (style.getPropertyValue("--bar") !== height) style.setProperty("--bar", height);
     }).observe(byId("bar"));
     this.listenToLogin();
+  }
+
+  toggle(only) { this.app.page.showOnly(this.app.page.only === only ? null : only); }
+
+  /** A line that sums up the house; each part of it is a filter. */
+  sumUp() {
+    const { page } = this.app;
+    const sums = sumsOf([...page.tiles].map(([device, tile]) => [device, tile.plan]));
+    const old = this.sums.get(page.only);
+    this.sums = new Map(sums.map((sum) => [`sum:${sum.name}`, sum]));
+    // What filters the page stays until it is pressed again.
+    if (old && !this.sums.has(page.only)) this.sums.set(page.only, old);
+    const row = byId("sums");
+    for (const [name, button] of this.sumButtons) {
+      if (this.sums.has(name)) continue;
+      button.remove();
+      this.sumButtons.delete(name);
+    }
+    [...this.sums].forEach(([name, { text, notice }], place) => {
+      if (!this.sumButtons.has(name)) this.sumButtons.set(name, h("button", { type: "button", class: "chip sum", onclick: () => this.toggle(name) }));
+      const button = this.sumButtons.get(name);
+      say(button, text);
+      set(button, "data-notice", notice);
+      set(button, "aria-pressed", String(name === page.only));
+      if (row.children[place] !== button) row.insertBefore(button, row.children[place] ?? null);
+    });
+    hide(row, this.sums.size === 0);
   }
 
   listenToLogin() {
@@ -135,6 +164,7 @@ export class Bar {
       say(chip.firstElementChild, String(count));
       set(chip, "aria-pressed", String(chip.dataset.only === page.only));
     }
+    this.sumUp();
     const { changes, commands } = house.totals;
     hide(byId("tally"), changes === 0);
     say(byId("tally-changes"), counted(changes));

@@ -4,7 +4,7 @@
 // One property: its values, and the progress of its newest change. It uses neither network nor DOM. Times
 // are milliseconds of performance.now().
 
-import { hexOf, hexOfKelvin, legible, readable, same } from "./values.js";
+import { hexOf, hexOfKelvin, legible, readable, same, short, spoken } from "./values.js";
 import { t } from "./words.js";
 
 /** The maximum number of events for the timeline of a key that somebody looks at, and of any other. */
@@ -12,10 +12,14 @@ const FOLLOWED_HISTORY = 240;
 const HISTORY = 12;
 /** How many milliseconds after its due time a value still counts as settling. */
 export const OVERDUE = 250;
+/** The progress of what has left. */
+const LEFT = new Set(["sending", "sent", "done", "confirmed"]);
 /** What a value waits for that is held for its device. */
 const HELD = new Set(["offline", "unknown", "asleep"]);
 /** The phases in which a command ends. */
 export const ENDS = new Set(["confirmed", "failed", "expired", "superseded", "unchanged", "cancelled"]);
+/** Changes of one page that are closer than this, in milliseconds, are one gesture. */
+const GESTURE = 3000;
 /** How long the result of a change is shown. */
 export const FADE = 8000;
 
@@ -46,6 +50,8 @@ export class Key {
     this.base = null;
     this.lastSending = null;
     this.lastChange = null;
+    /** The value before the newest gesture. */
+    this.before = null;
     this.endedAt = null;
     this.isFollowed = false;
     /** When the stream reported the key last. */
@@ -112,6 +118,8 @@ export class Key {
 
   /** Records a requested change; `value` is undefined if the gateway computes it. */
   ask(value, now, isUrgent = this.isUrgent(value)) {
+    // Changes of one gesture are undone together.
+    if (this.lastChange === null || now - this.lastChange > GESTURE) this.before = this.shown;
     if (value !== undefined) this.draft = value;
     this.isAccepted = false;
     this.awaitsRow = false;
@@ -292,6 +300,13 @@ export class Key {
   canFlush(now) {
     const { name, waits } = this.progress(now);
     return this.device.online && (name === "settling" || (name === "waiting" && !HELD.has(waits)));
+  }
+
+  /** Whether what this page changed has left, and can be taken back for a while. */
+  canGoBack(now) {
+    const isValue = this.type !== "boolean" && this.type !== "action" && this.before !== null;
+    if (!isValue || !this.isOwn || this.held || this.lastChange === null || now - this.lastChange >= FADE) return false;
+    return LEFT.has(this.progress(now).name) && !same(this.before, this.shown);
   }
 
   /** Whether a value is not sent yet. */
@@ -515,6 +530,50 @@ export function noticeOf(device, plan) {
 export function isOpenCover({ kind, main, position, movement, class: name }) {
   if (kind !== "cover" || ![name, main.class, movement?.class].some((each) => OPENINGS.has(each)) || !position) return false;
   return typeof position.shown === "number" && position.shown > position.range[0];
+}
+
+/**
+ * What sums up the house, most important first: `{ name, text, notice, devices }`, which each filter the page. `planned` has
+ * the plan of each device.
+ */
+export function sumsOf(planned) {
+  const own = [...planned].filter(([device]) => !device.isGroup);
+  const sums = [];
+  const add = (name, text, found, notice = null) => {
+    if (found.length > 0) sums.push({ name, text, notice, devices: new Set(found.map(([device]) => device)) });
+  };
+  const noticed = (notice) => own.filter(([device, plan]) => device.keys.some((key) => key.notice === notice) || (notice === "open" && isOpenCover(plan)));
+  // A few by their names, more by their number.
+  const each = (notice, text, many) => {
+    const found = noticed(notice);
+    if (found.length > FEW) return add(notice, many(found.length), found, notice);
+    for (const one of found) add(`${notice}:${one[0].id}`, text(placeOf(one[0]), one[0].keys.find((key) => key.notice === notice)), [one], notice);
+  };
+  each("alarm", (name, key) => `${name}: ${spoken(key, key.shown)}`, (count) => t("alarms", count));
+  each("open", (name, key) => `${name} ${(key ? spoken(key, key.shown) : t("open")).toLowerCase()}`, (count) => t("openMany", count));
+  const doors = own.filter(([, plan]) => plan.lock || [plan.class, plan.sense?.class].some((name) => OPENINGS.has(name)));
+  if (noticed("open").length === 0) add("closed", t("allClosed"), doors);
+  const lamps = own.filter(([, plan]) => plan.kind === "light" || plan.isLamp);
+  const lit = lamps.filter(([, plan]) => isOn(plan));
+  add("lamps", t("lampsOn", lit.length), lit.length > 0 ? lit : lamps);
+  const warm = own.map((one) => [...one, one[0].keys.find((key) => key.class === "temperature" && /^(local_|current_|room_)?temperature$/i.test(key.id) && typeof key.shown === "number")])
+    .filter(([, , key]) => key).sort((a, b) => a[2].shown - b[2].shown);
+  const middle = warm[warm.length >> 1]?.[2];
+  if (middle) add("warm", short(middle, middle.shown), warm);
+  each("low", (name, key) => t("lowBattery", name, spoken(key, key.shown).toLowerCase()), (count) => t("lowBatteries", count));
+  return sums;
+}
+
+/** The most that are named one by one. */
+const FEW = 2;
+
+/** A device's name with its area, where the name is one word, as "Window". */
+function placeOf({ name, area, label }) { return area && label === name && !/\s/.test(name) ? `${area} ${name}` : label; }
+
+/** Whether a device is on. */
+export function isOn(plan) {
+  if (plan.power) return plan.power.shown === true;
+  return plan.kind === "light" && (typeof plan.main.shown !== "number" || plan.main.shown > 0);
 }
 
 /** The color of a lamp's light on a screen, bright enough for dark text. */

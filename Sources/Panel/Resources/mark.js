@@ -148,6 +148,14 @@ export function statusText(key, progress, now) {
 
 export function failureText(progress) { return t(progress.isExpired ? "expiredBy" : "failedBy", progress.reason); }
 
+/** What can be done about a failure; empty where its reason says it. `topic` is where reports are expected, if it is known. */
+export function adviceFor(key, { reason, isExpired }, topic = key.topic) {
+  if (/cannot be read/.test(reason)) return t("adviseUnreadable");
+  if (!key.isHeard) return topic ? t("adviseTopic", topic) : t("adviseUnheard");
+  if (isExpired) return t("adviseExpired");
+  return /not confirmed/.test(reason) ? t("adviseDevice") : "";
+}
+
 function waitText(key, progress, now) {
   const left = progress.due === null ? null : duration(Math.ceil(Math.max(0, progress.due - now) / 1000) * 1000);
   switch (progress.waits) {

@@ -106,6 +106,8 @@ export class Page {
   belongs(tile) {
     if (this.only === null || this.kept.has(tile)) return true;
     if (this.only === "offline") return !tile.device.online;
+    const sum = this.app.bar.sums.get(this.only);
+    if (sum) return sum.devices.has(tile.device);
     if (this.only === "added") return this.app.bar.added.has(tile.device.id);
     return tile.device.keys.some((key) => {
       const name = this.app.progress.get(key);

@@ -4,9 +4,9 @@
 // The open device: all its properties with fine controls, what became of recent changes, its place.
 
 import { controlFor, shareOf } from "./controls.js";
-import { h, icon, say, set, svg, vanish } from "./dom.js";
-import { ENDS, labelOf, lightOf, planOf } from "./house.js";
-import { failureText, Mark, OVER, statusText } from "./mark.js";
+import { h, hide, icon, say, set, svg, vanish } from "./dom.js";
+import { ENDS, FADE, labelOf, lightOf, planOf } from "./house.js";
+import { adviceFor, failureText, Mark, OVER, statusText } from "./mark.js";
 import { changes, commands, duration, outward, readable, spoken, textOf, typed, unitOf } from "./values.js";
 import { locale, t } from "./words.js";
 
@@ -72,7 +72,7 @@ export class Sheet {
     const { device } = this;
     if (!device) return;
     set(this.dialog, "data-offline", device.online ? null : "");
-    const parts = [device.area, device.isGroup ? t("members", device.members.length) : null, device.online ? null : t("offlineNote")];
+    const parts = [device.area, device.isGroup ? t("members", device.members.length) : null, device.online ? null : t("offlineNote"), isUnheard(device) ? t("unheardNote") : null];
     say(this.note, parts.filter((part) => part).join(" · "));
     if (this.plan.kind === "light") this.dialog.style.setProperty("--light", lightOf(this.plan));
     set(this.rows.get(this.plan.brightness)?.node ?? this.body, "data-lit", "");
@@ -107,6 +107,9 @@ export class Sheet {
   }
 }
 
+/** Whether nothing was heard of a device that reports. */
+function isUnheard(device) { return device.keys.some((key) => !key.isHeard) && device.keys.every((key) => !key.isHeard || key.actual === null); }
+
 // A row of a device's sheet: one property with its fine control, and its recent changes falling below it.
 
 /** Quiet periods below this, in milliseconds, are over before a finger reaches a button. */
@@ -123,6 +126,7 @@ class PropertyView {
     numbers += 1;
     this.status = h("span", { class: "status", id: `status-${numbers}` });
     this.trouble = null;
+    this.topic = key.topic;
     this.control = key.isReadOnly ? reading(key) : controlFor(key, this.label, app);
     this.mark = this.control.mark ?? new Mark();
     [this.cancel, this.flush] = [["cancel", "close"], ["flush", "send"]].map(([order, sign]) =>
@@ -163,16 +167,31 @@ class PropertyView {
       return;
     }
     if (!this.trouble) {
-      this.troubleText = h("p", {});
-      this.trouble = h("div", { class: "trouble" }, this.troubleText);
+      [this.troubleText, this.advice] = [h("p", {}), h("p", { class: "advice" })];
+      this.trouble = h("div", { class: "trouble" }, h("div", {}, this.troubleText, this.advice));
+      this.askTopic();
       this.node.append(this.trouble);
       this.retry = null;
     }
     say(this.troubleText, failureText(progress));
+    say(this.advice, adviceFor(this.key, progress, this.topic));
+    hide(this.advice, this.advice.textContent === "");
     this.failedValue = progress.value;
     if (progress.value === undefined || progress.value === null || this.retry) return;
     this.retry = h("button", { type: "button", class: "button retry", "aria-label": `${this.label}: ${t("retry")}`, onclick: () => this.again() }, icon("retry"), h("span", {}, t("retry")));
     this.trouble.append(this.retry);
+  }
+
+  /** Asks on which topic a device is silent that was never heard: the gateway says it once a command was not confirmed. */
+  async askTopic() {
+    if (this.key.isHeard || this.topic) return;
+    try {
+      const { devices } = await this.app.link.get("v1/status");
+      this.topic = devices?.unheard?.find((entry) => entry.key === this.key.key)?.topic;
+      this.app.touch(this.key);
+    } catch {
+      // The connection's state is shown in the bar.
+    }
   }
 
   again() { this.app.retry(this.key, this.failedValue); }
@@ -534,7 +553,9 @@ export class PendingBar {
     const order = (name, word, style) => h("button", { type: "button", class: `button ${style}`, onclick: () => app.order(name, this.key) }, t(word));
     this.app = app;
     this.flush = order("flush", "sendNow", "primary");
-    node.append(this.text, order("cancel", "cancel", ""), this.flush);
+    this.cancel = order("cancel", "cancel", "");
+    this.back = h("button", { type: "button", class: "button", onclick: () => app.set(this.key, this.key.before) });
+    node.append(this.text, this.cancel, this.flush, this.back);
   }
 
   /** Follows the key that was changed last on this page. */
@@ -544,10 +565,17 @@ export class PendingBar {
     const { key } = this;
     if (!key) return;
     const { name } = key.progress(now);
-    const isShown = key.isOwn && !key.held && (name === "waiting" || (name === "settling" && key.span >= LONG));
+    const isOpen = key.isOwn && !key.held && (name === "waiting" || (name === "settling" && key.span >= LONG));
+    // What has left is taken back by another change.
+    const isBack = !isOpen && key.canGoBack(now);
+    const isShown = isOpen || isBack;
     const refocus = () => this.app.focus(key);
     vanish(this.node, !isShown, refocus);
     vanish(this.flush, !key.canFlush(now), refocus);
+    vanish(this.cancel, !isOpen, refocus);
+    vanish(this.back, !isBack, refocus);
+    if (isBack) say(this.back, t("backTo", spoken(key, key.before)));
+    if (isBack) this.app.drawLater(key, key.lastChange + FADE - now + 20);
     if (isShown) say(this.text, `${labelOf(key)}: ${spoken(key, key.pending?.value ?? key.shown)}`);
   }
 }

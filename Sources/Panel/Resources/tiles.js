@@ -6,7 +6,7 @@
 
 import { shareOf, stepButton, stepper, ThickSlider, toggle } from "./controls.js";
 import { h, hide, icon, redraw, say, set, vanish } from "./dom.js";
-import { directionOf, inOrder, labelOf, lightOf, noticeOf, planOf } from "./house.js";
+import { directionOf, inOrder, isOn, labelOf, lightOf, noticeOf, planOf } from "./house.js";
 import { BoxMark, failureText, Mark, needOf, OVER, statusText } from "./mark.js";
 import { folded, readable, short, spoken, textOf } from "./values.js";
 import { t } from "./words.js";
@@ -187,11 +187,6 @@ export class TileView {
   }
 }
 
-function isOn(plan) {
-  if (plan.power) return plan.power.shown === true;
-  return plan.kind === "light" && (typeof plan.main.shown !== "number" || plan.main.shown > 0);
-}
-
 const SIGNS = { light: "bulb", cover: "blind", climate: "flame", switch: "plug", number: "dial", choice: "list", text: "text", action: "press" };
 const CLASS_SIGNS = {
   door: "door", opening: "door", gate: "door", garage_door: "garage", garage: "garage", window: "window", moisture: "drop", smoke: "smoke", gas: "smoke",
@@ -218,6 +213,7 @@ function batteryText(key) { return `${t("battery")} ${typeof key.shown === "bool
 
 /** What a power property says: of a group whose members differ, how many are on. */
 function powerText(key, app) {
+  if (key.shown === null && !key.isHeard) return t("unheard");
   const members = key.shown === null && key.device.isGroup ? app.house.membersOf(key) : [];
   return members.length > 0 ? t("someOn", members.filter((member) => member.shown === true).length, members.length) : spoken(key, key.shown);
 }

@@ -38,6 +38,15 @@ const TABLE = {
     noNumber: (text) => `“${text}” is not a number`, thatNumber: (text, meant) => `“${text}” is not a number here. Is it ${meant}?`,
     whichNumber: (text, one, other) => `“${text}” can be ${one} or ${other}. Type one of them.`,
     press: "Press", members: (n) => `${n} devices`, someOn: (on, all) => `${on} of ${all} on`,
+    sums: "The house at a glance", lampsOn: (n) => (n === 0 ? "All lamps off" : n === 1 ? "1 lamp on" : `${n} lamps on`), allClosed: "All closed",
+    openMany: (n) => `${n} open`, alarms: (n) => `${n} alarms`, lowBattery: (name, level) => `${name} battery ${level}`, lowBatteries: (n) => `${n} batteries low`,
+    unheard: "Nothing heard yet", unheardNote: "Nothing was heard of it since the gateway started",
+    backTo: (value) => `Back to ${value}`,
+    adviseTopic: (topic) => `Nothing has been heard on ${topic}. Switch the device on, or correct “topic” or “state” in its device file.`,
+    adviseUnheard: "Nothing has been heard of it since the gateway started. Switch the device on, or correct “topic” or “state” in its device file.",
+    adviseUnreadable: "Compare “type”, and “value” of “state”, in the device file with what the device reports.",
+    adviseExpired: "It waited longer than it may. Request it again when the device is back.",
+    adviseDevice: "Look whether the device has power and is in reach, then retry.",
     askUnlock: (name) => `Unlock ${name}?`, unlockNow: "Unlock",
     // What a reading that is on or off says, by its class: on, off.
     classes: {
@@ -51,7 +60,7 @@ const TABLE = {
       heat: ["Hot", "Normal"], cold: ["Cold", "Normal"], update: ["Update available", "Up to date"],
     },
     // Identifiers and words of devices that do not read well.
-    names: { co2: "CO₂", pm25: "PM2.5", voc: "VOC" },
+    names: { co2: "CO₂", pm25: "PM2.5", voc: "VOC", xy: "Color", hs: "Color", rgb: "Color" },
     // Progress
     settling: "Settling", waiting: "Waiting", unsent: "Not sent yet", sending: "Sending", sent: "Sent",
     confirmed: "Confirmed", unchanged: "Already there", failed: "Failed", expired: "Expired", cancelled: "Cancelled",
@@ -118,6 +127,15 @@ const TABLE = {
     noNumber: (text) => `„${text}“ ist keine Zahl`, thatNumber: (text, meant) => `„${text}“ ist hier keine Zahl. Ist ${meant} gemeint?`,
     whichNumber: (text, one, other) => `„${text}“ kann ${one} oder ${other} sein. Bitte eines davon eingeben.`,
     press: "Drücken", members: (n) => `${n} Geräte`, someOn: (on, all) => `${on} von ${all} an`,
+    sums: "Das Haus auf einen Blick", lampsOn: (n) => (n === 0 ? "Alle Lampen aus" : n === 1 ? "1 Lampe an" : `${n} Lampen an`), allClosed: "Alles zu",
+    openMany: (n) => `${n} offen`, alarms: (n) => `${n} Alarme`, lowBattery: (name, level) => `${name} Batterie ${level}`, lowBatteries: (n) => `${n} Batterien schwach`,
+    unheard: "Noch nichts gehört", unheardNote: "Seit dem Start des Gateways war nichts von ihm zu hören",
+    backTo: (value) => `Zurück auf ${value}`,
+    adviseTopic: (topic) => `Auf ${topic} war nichts zu hören. Gerät einschalten oder „topic“ oder „state“ in seiner Gerätedatei berichtigen.`,
+    adviseUnheard: "Seit dem Start des Gateways war nichts von ihm zu hören. Gerät einschalten oder „topic“ oder „state“ in seiner Gerätedatei berichtigen.",
+    adviseUnreadable: "„type“ und „value“ von „state“ in der Gerätedatei mit dem vergleichen, was das Gerät meldet.",
+    adviseExpired: "Es hat länger gewartet, als es darf. Noch einmal verlangen, wenn das Gerät wieder da ist.",
+    adviseDevice: "Nachsehen, ob das Gerät Strom hat und erreichbar ist, dann wiederholen.",
     askUnlock: (name) => `${name} entriegeln?`, unlockNow: "Entriegeln",
     classes: {
       door: ["Offen", "Zu"], garage_door: ["Offen", "Zu"], opening: ["Offen", "Zu"], window: ["Offen", "Zu"],
@@ -130,7 +148,7 @@ const TABLE = {
       heat: ["Heiß", "Normal"], cold: ["Kalt", "Normal"], update: ["Update verfügbar", "Aktuell"],
     },
     names: {
-      co2: "CO₂", pm25: "PM2,5", voc: "VOC", power: "Ein/Aus", brightness: "Helligkeit", color: "Farbe", color_temp: "Farbtemperatur",
+      co2: "CO₂", pm25: "PM2,5", voc: "VOC", xy: "Farbe", hs: "Farbe", rgb: "Farbe", color_mode: "Farbmodus", power: "Ein/Aus", brightness: "Helligkeit", color: "Farbe", color_temp: "Farbtemperatur",
       position: "Stellung", movement: "Bewegung", command: "Befehl", target_temperature: "Solltemperatur", local_temperature: "Temperatur", temperature: "Temperatur",
       humidity: "Feuchte", mode: "Modus", battery: "Batterie", battery_low: "Batterie", contact: "Kontakt", occupancy: "Bewegung", motion: "Bewegung",
       water_leak: "Wasser", smoke: "Rauch", lock: "Schloss", speed: "Stufe", flow: "Durchfluss", effect: "Effekt", volume: "Lautstärke", message: "Nachricht",
