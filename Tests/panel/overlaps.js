@@ -6,7 +6,7 @@
 
 const problems = [];
 const modal = document.querySelector("dialog:modal");
-const roots = modal ? [modal] : [...document.querySelectorAll(".tile, .bar-inner, #summary, #pending, .scene-row, .area > h2")];
+const roots = modal ? [modal] : [...document.querySelectorAll(".tile, .bar-inner, #sums, #pending, .scene-row, .area > h2")];
 /** How far boxes may reach into each other: what a font leaves free above and below its letters. */
 const SLACK = 2;
 

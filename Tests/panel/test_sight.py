@@ -52,7 +52,7 @@ class Sight(Case):
         return f"[data-device='{device}'] {part}".strip()
 
     def text(self, selector):
-        return self.browser.run("return document.querySelector(arguments[0])?.innerText ?? null", selector)
+        return self.browser.run("return document.querySelector(arguments[0])?.innerText.trim() ?? null", selector)
 
     def show(self, width, zoom=100, theme="light"):
         """A page of that width, so high that all tiles are on it."""
@@ -225,6 +225,7 @@ class Sight(Case):
         self.assertEqual(said["all-ceilings"], "1 of 3 on")
         self.stage.report("bedroom-ceiling/power", "true")
         self.addCleanup(self.stage.report, "bedroom-ceiling/power", "false")
+        self.browser.run("document.querySelector(arguments[0]).scrollIntoView()", self.tile("all-ceilings"))
         self.await_text(self.tile("all-ceilings", ".tile-state"), "2 of 3 on")
 
     def test_german_words_have_german_numbers(self):

@@ -54,7 +54,8 @@ export class Page {
       const node = h("section", { class: "area", "aria-labelledby": id }, h("h2", { id, dir: "auto" }, name), ...tiles.map((tile) => tile.node));
       return { name, slug, tiles, node };
     });
-    this.house.replaceChildren(...this.sceneSection(house.scenes), ...this.sections.map((section) => section.node));
+    byId("scenes").replaceChildren(...this.sceneSection(house.scenes));
+    this.house.replaceChildren(...this.sections.map((section) => section.node));
     byId("areas").replaceChildren(...this.areaLinks());
     const sheetDevice = this.app.sheet?.device;
     if (sheetDevice && !this.tiles.has(sheetDevice)) this.reopen(sheetDevice);
@@ -131,8 +132,7 @@ export class Page {
       section.shown = shown;
       count += shown;
     }
-    const scenes = this.house.querySelector(".scenes");
-    if (scenes) scenes.hidden = this.words.length > 0 || this.only !== null || isAreaShown;
+    byId("scenes").hidden = this.words.length > 0 || this.only !== null || isAreaShown;
     for (const link of byId("areas").children) set(link, "aria-current", link.dataset.slug === (isAreaShown ? this.area : "") ? "page" : null);
     const empty = byId("empty");
     empty.hidden = count > 0 || !this.app.isLoaded && this.tiles.size > 0;
