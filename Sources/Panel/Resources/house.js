@@ -343,7 +343,8 @@ function classOf({ id, type, isReadOnly, unit }) {
 
 /** Whether a change opens what was locked: the page asks before it requests that. */
 export function unlocks(key, value) {
-  return key.class === "lock" && typeof value === "boolean" ? value === key.isReversed : /^unlock/i.test(String(value));
+  if (key.type === "boolean") return key.class === "lock" && value === key.isReversed;
+  return (key.type === "choice" || key.type === "action") && /^(unlock|unlatch)/i.test(value);
 }
 
 // All devices, as the gateway lists them. It uses neither network nor DOM.
