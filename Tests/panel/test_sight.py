@@ -382,8 +382,9 @@ lamp:
         self.stage.send({"key": "lamp/power", "set": True})
         self.await_text(f"{row('lamp/power')} .advice", "Nothing has been heard on state/wrong/power")
         self.stage.devices.publish("state/wrong/power", "true", retain=True)
+        self.await_text(f"{row('lamp/power')} .advice", "Look whether the device has power")
+        self.assertNotIn("heard", self.browser.run("return document.querySelector('#sheet-note').textContent"))
         self.browser.fold()
-        self.await_text("[data-device=lamp] .tile-state", "On")
 
 
 if __name__ == "__main__":
