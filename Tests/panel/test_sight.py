@@ -119,6 +119,19 @@ class Sight(Case):
                     self.check(width=width, device=device, language=language)
                     self.browser.fold()
 
+    def test_the_colors_and_names_of_the_house_are_accessible(self):
+        with open(os.path.join(HERE, "checks.js"), encoding="utf-8") as file:
+            checks = file.read()
+        self.addCleanup(lambda: [self.stage.report(key, value) for key, value in states(HOUSE).items()])
+        self.stage.report("dishwasher-leak/water_leak", "true")
+        self.stage.report("front-door/lock", "UNLOCKED")
+        self.sums(["Leak at the dishwasher: Wet", "Kitchen Window open", "Front door unlocked", "6 lamps on", "20.8°", "Garden Shed battery 8 %"])
+        for width in (360, 1440):
+            for theme in ("light", "dark"):
+                self.show(width, theme=theme)
+                with self.subTest(width=width, theme=theme):
+                    self.assertEqual(self.browser.run(checks)["problems"], [])
+
     # The open device
 
     def sheet(self, device):
