@@ -151,6 +151,7 @@ class Sight(Case):
         self.browser.fold()
 
     def test_room_for_falling_changes_is_only_where_something_falls(self):
+        self.addCleanup(self.stage.send, {"key": "floor-lamp/color_temp", "set": 400, "now": True})
         self.sheet("floor-lamp")
         heights = "return [...document.querySelectorAll('#sheet .fall')].map((node) => node.offsetHeight)"
         self.assertEqual(self.browser.run(heights), [0, 0])
