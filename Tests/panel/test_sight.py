@@ -302,6 +302,10 @@ class Sight(Case):
         self.stage.report("front-door/lock", "UNLOCKED")
         self.await_text(self.tile("front-door", ".tile-state"), "Unlocked")
         self.assertEqual(self.browser.run("return document.querySelector(arguments[0]).dataset.notice", self.tile("front-door")), "open")
+        self.sheet("front-door")
+        self.await_text("#sheet .toggle-word", "Unlocked")
+        self.browser.wait("return [...document.querySelectorAll('.history-value')].map((text) => text.textContent).join() === 'Unlocked,Locked'")
+        self.browser.fold()
         # It locks without a question.
         self.browser.click(switch)
         wait_for(lambda: self.stage.told("front-door/lock")[told:] == ["UNLOCK", "LOCK"])
