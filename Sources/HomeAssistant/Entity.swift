@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
+package import Devices
 import JSON
 import Values
 
@@ -175,7 +175,7 @@ extension Entity {
 /// Home Assistant's classes of sensors, from units and from the names that devices use.
 ///
 /// Home Assistant rejects a class that does not go with the unit.
-enum SensorClass {
+package enum SensorClass {
   /// The classes of numbers that only grow.
   static let totals: Set = ["energy", "gas", "water"]
 
@@ -240,7 +240,7 @@ enum SensorClass {
   /// closed one.
   ///
   /// A file that has words for on and off says itself which of them is on.
-  static func isReversed(_ property: Property) -> Bool {
+  package static func isReversed(_ property: Property) -> Bool {
     let wire = property.wire
     let isOfEndpoint = property.id.hasPrefix("contact_") && property.deviceClass == "door"
     return (isOfEndpoint || property.isCalled(["contact"])) && wire.on == nil && wire.off == nil

@@ -18,8 +18,9 @@ import Testing
           type: number
           unit: °C
           state: {topic: hall, value: /temperature, get: {topic: hall/get}}
-        contact: {type: boolean, on: false, off: true, state: {topic: hall, value: /contact}}
+        contact: {type: boolean, class: door, on: false, off: true, state: {topic: hall, value: /contact}}
     fan:
+      class: fan
       properties:
         power: {type: boolean, command: {topic: fan/set}, state: {topic: fan}}
         watts: {type: integer, range: [0, 9], state: {topic: watts}}
@@ -45,7 +46,11 @@ import Testing
     let property = try curl("/v1/devices/hall-sensor/temperature").json
     #expect(property["read_only"] == true && property["can_confirm"] == false)
     #expect(property["actual"] == 21.5 && property["target"] == 21.5)
+    #expect(property["class"] == nil && property["reversed"] == nil)
+    let contact = try curl("/v1/devices/hall-sensor/contact").json
+    #expect(contact["class"] == "door" && contact["reversed"] == false)
     let fan = try curl("/v1/devices/fan").json
+    #expect(fan["class"] == "fan" && device["class"] == nil)
     #expect(fan["area"] == .null && fan["panel"] == true)
     #expect(fan["properties"]?["power"]?["read_only"] == false)
     let get = try SettleRun(["get", "hall-sensor/*"], socketPath: bench.socketPath)

@@ -161,7 +161,8 @@ class Hands(Case):
         # From the page, to the tile.
         self.browser.fold()
         self.browser.run("document.querySelector(\"[data-device='boiler'] [aria-label$=': more']\").click()")
-        self.browser.wait("return !document.querySelector('#pending').hidden")
+        # The bar may still offer to take back the change before.
+        self.browser.wait("return document.querySelector('#pending .primary').offsetParent")
         self.browser.run("document.querySelector('#pending .primary').focus(); document.activeElement.click()")
         self.browser.wait("return document.querySelector('#pending').hidden")
         self.assertEqual(self.browser.run("return document.activeElement.closest('[data-device]')?.dataset.device ?? null"), "boiler")

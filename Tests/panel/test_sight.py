@@ -101,13 +101,14 @@ class Sight(Case):
             self.show(width)
             self.check(width=width)
         # A change is under way: the device still has its old value.
-        stage.slow["worktop/brightness"] = 20
+        stage.deaf.add("worktop")
         stage.send({"key": "worktop/brightness", "set": 80, "now": True})
         self.browser.wait("return !document.querySelector(arguments[0]).hidden", self.tile("worktop", ".actual"))
         for width in (360, 1440):
             self.show(width)
             self.check(width=width, actual=True)
-        del stage.slow["worktop/brightness"]
+        stage.deaf.discard("worktop")
+        stage.report("worktop/brightness", "80")
 
     def test_no_text_of_an_open_device_is_over_another(self):
         for language in ("en", "de"):
@@ -302,6 +303,10 @@ class Sight(Case):
         self.stage.report("front-door/lock", "UNLOCKED")
         self.await_text(self.tile("front-door", ".tile-state"), "Unlocked")
         self.assertEqual(self.browser.run("return document.querySelector(arguments[0]).dataset.notice", self.tile("front-door")), "open")
+        self.sheet("front-door")
+        self.await_text("#sheet .toggle-word", "Unlocked")
+        self.browser.wait("return [...document.querySelectorAll('.history-value')].map((text) => text.textContent).join() === 'Unlocked,Locked'")
+        self.browser.fold()
         # It locks without a question.
         self.browser.click(switch)
         wait_for(lambda: self.stage.told("front-door/lock")[told:] == ["UNLOCK", "LOCK"])

@@ -6,6 +6,7 @@ import Control
 import Devices
 import GatewayCore
 import HTTP
+import HomeAssistant
 import JSON
 import LastOut
 import Operations
@@ -39,13 +40,16 @@ final class DeviceDocuments {
         propertyObject(key, at: now)
       )
     }
-    return .object([
-      "id": .string(device.id), "name": .string(device.name),
-      "area": device.area.map { .string($0) } ?? .null, "panel": .boolean(device.isOnPanel),
-      "members": device.group.map { .array($0.members.map { .string($0) }) } ?? .null,
-      "online": .boolean(context.core.isOnline(device: number)),
-      "properties": .object(properties),
-    ])
+    var members: [JSONValue.Member] = [
+      .init("id", .string(device.id)), .init("name", .string(device.name)),
+      .init("area", device.area.map { .string($0) } ?? .null),
+      .init("panel", .boolean(device.isOnPanel)),
+      .init("members", device.group.map { .array($0.members.map { .string($0) }) } ?? .null),
+      .init("online", .boolean(context.core.isOnline(device: number))),
+    ]
+    if let word = device.deviceClass { members.append(.init("class", .string(word))) }
+    members.append(.init("properties", .object(properties)))
+    return .object(members)
   }
 
   /// A property: its state, the values that it accepts, and its policy.
@@ -55,6 +59,10 @@ final class DeviceDocuments {
     members.append(.init("type", .string(property.kind.name)))
     members.append(.init("read_only", .boolean(property.isReadOnly)))
     if let name = property.name { members.append(.init("name", .string(name))) }
+    if let word = property.deviceClass { members.append(.init("class", .string(word))) }
+    if case .boolean = property.kind, property.isReadOnly {
+      members.append(.init("reversed", .boolean(SensorClass.isReversed(property))))
+    }
     if let rule = property.kind.numberRule {
       if let range = rule.range {
         let ends = [range.lowerBound, range.upperBound]

@@ -38,9 +38,12 @@ export function toggle(key, label, app, words = []) {
         button.focus();
       },
     }, textOf(key, value))));
+  // A lock says what it is beside its switch.
+  const word = h("span", { class: "toggle-word" });
   return {
-    aside: h("span", { class: "toggle" }, button, choices), body: null,
+    aside: h("span", { class: "toggle" }, ...(key.isWorded && words.length === 0 ? [word] : []), button, choices), body: null,
     update: () => {
+      say(word, typeof key.shown === "boolean" ? textOf(key, key.shown) : "");
       const isKnown = typeof key.shown === "boolean";
       hide(button, !isKnown);
       hide(choices, isKnown);

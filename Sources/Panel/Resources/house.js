@@ -77,7 +77,7 @@ export class Key {
     this.isReadOnly = facts.read_only ?? false;
     this.class = facts.class ?? classOf(this);
     // Zigbee2MQTT reports true of a closed contact; a lock that is only read is on when it is open.
-    this.isReversed = facts.reversed ?? (this.isReadOnly && (/^contact(_|$)/i.test(this.id) || this.class === "lock"));
+    this.isReversed = facts.reversed || (this.isReadOnly && this.class === "lock");
     // What is on is said in the words of its class: locked, open, wet.
     this.isWorded = this.type === "boolean" && (this.isReadOnly || this.class === "lock");
     this.isHeard = facts.heard !== false;

@@ -10,7 +10,8 @@ import { drop, keep, stored } from "./settings.js";
 import { t } from "./words.js";
 
 const FIRST_RETRY = 300;
-const SLOWEST_RETRY = 5000;
+/** The longest wait before an attempt, in milliseconds: of the first ones, and of those after them. */
+const RETRIES = { first: 30, soon: 1000, later: 5000 };
 /** After this time without data the stream is lost; the gateway sends something every 15 s. */
 const SILENCE_TIMEOUT = 40_000;
 /** How long an answer to a question may take. */
@@ -71,7 +72,7 @@ export class Link {
         this.setState("connecting");
         continue;
       }
-      const wait = Math.min(SLOWEST_RETRY, FIRST_RETRY * 1.4 ** Math.min(this.retries, 9));
+      const wait = Math.min(this.retries < RETRIES.first ? RETRIES.soon : RETRIES.later, FIRST_RETRY * 2 ** Math.min(this.retries, 5));
       this.retries += 1;
       await this.pause(wait * (0.75 + Math.random() / 2));
     }

@@ -414,7 +414,8 @@ class History {
     };
     const grid = scale.ticks.flatMap((value) => [
       svg("path", { class: "history-grid", d: `M${LEFT} ${y(value).toFixed(1)}H${width - RIGHT}` }),
-      text("history-value", LEFT - 8, y(value), scale.label(value)),
+      // A word is above its line, where it has room.
+      ...(key.type === "boolean" ? [text("history-value history-word", 0, y(value) - 10, scale.label(value))] : [text("history-value", LEFT - 8, y(value), scale.label(value))]),
     ]);
     const times = timesOf(from, span, width).flatMap(({ at, label }) => [
       svg("path", { class: "history-grid", d: `M${x(at).toFixed(1)} ${HEIGHT - BOTTOM}v4` }),
@@ -451,7 +452,7 @@ function withUnit(key, number) {
 
 /** The range of the axis, its ticks, and their texts. */
 function scaleOf(key, values) {
-  if (key.type === "boolean") return { low: -0.15, high: 1.15, ticks: [0, 1], label: (value) => t(value ? "on" : "off") };
+  if (key.type === "boolean") return { low: -0.15, high: 1.15, ticks: [0, 1], label: (value) => textOf(key, value > 0) };
   const [least, most] = [Math.min(...values), Math.max(...values)];
   const step = niceStep((most - least || Math.abs(most) * 0.1 || 1) / 3);
   const low = Math.floor(least / step + 1e-9) * step;
