@@ -11,7 +11,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from case import Browsers, Case, row
+from case import Browsers, Case, has_token, row
 from stage import program, wait_for
 from webdriver import KEYS
 
@@ -20,6 +20,7 @@ def setUpModule():
     Browsers.start()
 
 
+@has_token
 class Doors(Case):
     """Delivery of the page, and access to it."""
 

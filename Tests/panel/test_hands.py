@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from case import Browsers, Case, row
+from case import Browsers, Case, has_token, row
 from stage import HOME, wait_for
 from webdriver import KEYS
 
@@ -293,10 +293,12 @@ class Page(Case):
         self.stage.report(key, "77")
         self.await_figure(key, "77", browser)
         browser.call("POST", "/window", {"handle": first})
+        browser.enter()
         self.await_figure(key, "77", browser)
         browser.wait("return document.getElementById('link').dataset.state === 'live'")
 
 
+@has_token
 class Locked(Case):
     """The token page."""
 

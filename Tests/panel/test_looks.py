@@ -3,8 +3,10 @@
 """Accessibility: sizes, themes, names, the timeline, the search."""
 
 import os
+import unittest
 
 from case import HERE, Browsers, Case, row
+from stage import IN_FRAME
 from webdriver import KEYS
 
 # Sizes from a small phone to a wall display.
@@ -57,6 +59,7 @@ class Looks(Case):
                     self.browser.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
                     self.assertEqual(self.browser.run(checks)["problems"], [])
 
+    @unittest.skipIf(IN_FRAME, "the browser's tree is that of the outer page")
     def test_announcements_to_assistive_technology(self):
         self.browser.devtools("Accessibility.enable")
         page = {node.get("role", {}).get("value") for node in self.browser.devtools("Accessibility.getFullAXTree")["nodes"] if not node.get("ignored")}

@@ -8,6 +8,7 @@ import os
 import threading
 import time
 import unittest
+import urllib.parse
 import urllib.request
 
 from case import HERE, Browsers, Case, row
@@ -69,9 +70,10 @@ class Network(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.proxy = Proxy(int(cls.stage.url.rsplit(":", 1)[1].strip("/")))
+        direct = urllib.parse.urlsplit(cls.stage.url)
+        cls.proxy = Proxy(direct.port)
         cls.addClassCleanup(cls.proxy.close)
-        cls.direct, cls.stage.url = cls.stage.url, cls.proxy.url
+        cls.direct, cls.stage.url = cls.stage.url, cls.proxy.url.rstrip("/") + direct.path
 
     def setUp(self):
         self.proxy.reset()
