@@ -14,28 +14,29 @@ package struct PanelFile: Sendable {
     tag = Self.tag(of: bytes)
   }
 
-  private init(_ bytes: [UInt8], _ mediaType: String, tag: String) {
-    self.bytes = bytes
-    self.mediaType = mediaType
-    self.tag = tag
-  }
-
   /// Whether compressing it helps.
   package var isText: Bool { mediaType != "image/png" }
 
   /// The page itself, which asks for all scripts at once.
   ///
-  /// Its tag covers all files, so that a page can see that the gateway has newer ones.
+  /// It names scripts and styles with ``version``, so that a browser keeps them without asking. Its
+  /// tag covers all files, so that a page can see that the gateway has newer ones.
   package static let page = {
-    let names = files.keys.sorted()
-    let links = names.filter { $0.hasSuffix(".js") }.map {
+    var html = String(decoding: PackageResources.index_html, as: UTF8.self)
+    let links = files.keys.sorted().filter { $0.hasSuffix(".js") }.map {
       "<link rel=\"modulepreload\" href=\"panel/\($0)\">\n"
     }
-    let html = String(decoding: PackageResources.index_html, as: UTF8.self)
-      .replacing("<script", with: links.joined() + "<script", maxReplacements: 1)
-    let tags = names.flatMap { Array((files[$0]?.tag ?? "").utf8) }
-    let bytes = Array(html.utf8)
-    return PanelFile(bytes, "text/html; charset=utf-8", tag: tag(of: bytes + tags))
+    html.replace("<script", with: links.joined() + "<script", maxReplacements: 1)
+    for name in files.keys where name.hasSuffix(".js") || name.hasSuffix(".css") {
+      html.replace("\"panel/\(name)\"", with: "\"panel/\(version)/\(name)\"")
+    }
+    return PanelFile(Array(html.utf8), "text/html; charset=utf-8")
+  }()
+
+  /// Changes with any of the files.
+  package static let version = {
+    let tags = files.keys.sorted().flatMap { Array((files[$0]?.tag ?? "").utf8) }
+    return String(tag(of: tags).dropFirst().dropLast())
   }()
 
   /// The file called `name`; `nil` if there is none.

@@ -31,6 +31,7 @@ import Testing
     ("GET", "/v1/%64evices", .devices),
     ("GET", "/", .panel(nil)),
     ("HEAD", "/panel/panel.js", .panel("panel.js")),
+    ("GET", "/panel/1a2b/panel.js", .panel("panel.js", version: "1a2b")),
   ])
   func `a path and a method name an endpoint`(
     method: String,

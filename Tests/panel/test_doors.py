@@ -67,11 +67,12 @@ class Doors(Case):
         names = re.findall(r'(?:href|src)="([^"#]+)"', body.decode())
         self.assertGreater(len(names), 8)
         for name in names:
-            self.assertRegex(name, r"^panel/[a-z0-9-]+\.(js|css|svg|png|webmanifest)$")
+            self.assertRegex(name, r"^panel/([0-9a-f]+/[a-z0-9-]+\.(js|css)|[a-z0-9-]+\.(svg|png|webmanifest))$")
             status, headers, _ = self.fetch(name)
             self.assertEqual(status, 200)
             status, again, body = self.fetch(name, **{"If-None-Match": headers["ETag"]})
             self.assertEqual((status, again["ETag"], body), (304, headers["ETag"], b""))
+            self.assertEqual("immutable" in headers["Cache-Control"], name.count("/") == 2)
         self.assertEqual(self.fetch("panel/nothing.js")[0], 404)
         self.assertEqual(self.fetch("v1/devices")[0], 401)
 

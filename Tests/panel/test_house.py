@@ -362,11 +362,11 @@ class Shared(Case):
         self.assertIn("only this computer", self.browser.run("return document.querySelector('.share').innerText"))
         self.assertIsNone(self.browser.run("return document.querySelector('.qr')"))
         places = ["http://localhost:8484", "http://127.0.0.1:8484", "http://[::1]:8484", "http://settle.example:8484", "http://192.168.1.7:8484"]
-        found = self.browser.run("return import(new URL('panel/settings.js', document.baseURI)).then((module) => arguments[0].map((place) => module.addressFor(new URL(place), 'a b')))", places)
+        found = self.browser.run("return import(new URL('settings.js', document.querySelector('script[type=module]').src)).then((module) => arguments[0].map((place) => module.addressFor(new URL(place), 'a b')))", places)
         self.assertEqual(found, [None, None, None, "http://settle.example:8484/#token=a%20b", "http://192.168.1.7:8484/#token=a%20b"])
-        self.browser.run("return import(new URL('panel/settings.js', document.baseURI)).then((module) => document.querySelector('.share').append(module.qrSymbol(arguments[0], 'code')))", found[4])
+        self.browser.run("return import(new URL('settings.js', document.querySelector('script[type=module]').src)).then((module) => document.querySelector('.share').append(module.qrSymbol(arguments[0], 'code')))", found[4])
         self.assertGreater(self.browser.box(".qr")["width"], 100)
-        rows = self.browser.run("return import(new URL('panel/settings.js', document.baseURI)).then((module) => module.qrRows('https://a').map((row) => row.map(Number).join('')))")
+        rows = self.browser.run("return import(new URL('settings.js', document.querySelector('script[type=module]').src)).then((module) => module.qrRows('https://a').map((row) => row.map(Number).join('')))")
         # Version 1, with its three corners.
         self.assertEqual(len(rows), 21)
         self.assertEqual([rows[0][:7], rows[0][14:], rows[20][:7]], ["1111111"] * 3)

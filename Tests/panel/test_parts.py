@@ -18,7 +18,7 @@ class Parts(Case):
     """The page's decisions, without network and drawing."""
 
     def module(self, name, body):
-        return self.browser.run(f"return (async () => {{ const m = await import(new URL('panel/{name}.js', document.baseURI)); {body} }})()")
+        return self.browser.run(f"return (async () => {{ const m = await import(new URL('{name}.js', document.querySelector('script[type=module]').src)); {body} }})()")
 
     FACTS = {"key": "a/b", "type": "integer", "range": [0, 100], "delay_ms": 300, "max_wait_ms": 1000, "can_confirm": True,
              "target": 10, "actual": 10, "phase": "confirmed", "age_ms": 5000, "pending": None, "failure": None, "online": True}

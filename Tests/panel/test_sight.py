@@ -247,7 +247,7 @@ class Sight(Case):
         self.load(language="de")
         self.assertEqual(self.text(self.tile("living-radiator", ".tile-figure")), "21,0°")
         self.assertEqual(self.text(self.tile("living-radiator", ".tile-state")), "Jetzt 20,8 °C · Heizen")
-        self.assertEqual(self.browser.run("return import(new URL('panel/values.js', document.baseURI)).then((m) => [m.readNumber('21,5'), m.readNumber('1.500')])"), [21.5, None])
+        self.assertEqual(self.browser.run("return import(new URL('values.js', document.querySelector('script[type=module]').src)).then((m) => [m.readNumber('21,5'), m.readNumber('1.500')])"), [21.5, None])
 
     def test_names_carry_their_room_where_others_have_the_same(self):
         names = self.browser.run("return [...document.querySelectorAll('.tile button, .tile input, .tile select')].filter((node) => node.offsetParent).map((node) => node.ariaLabel)")
@@ -315,7 +315,7 @@ class Sight(Case):
         self.await_text(self.tile("front-door", ".tile-state"), "Locked")
 
     def test_what_the_gateway_says_of_a_class_counts(self):
-        found = self.browser.run("""return import(new URL('panel/house.js', document.baseURI)).then((m) => import(new URL('panel/values.js', document.baseURI)).then((v) => [
+        found = self.browser.run("""return import(new URL('house.js', document.querySelector('script[type=module]').src)).then((m) => import(new URL('values.js', document.querySelector('script[type=module]').src)).then((v) => [
             { class: 'window', value: true }, { class: 'window', value: false }, { class: 'lock', value: true }, { id: 'contact', value: true },
             { id: 'contact', class: 'door', reversed: false, value: true }, { id: 'x', value: true }, { class: 'lock', read_only: false, value: true },
             { id: 'battery', type: 'integer', unit: '%', value: 8 }, { id: 'moisture', class: 'moisture', value: true },

@@ -43,7 +43,7 @@ extension HTTPSurface {
     case .history: try serveHistory(exchange)
     case .events: try serveEvents(exchange)
     case .panelDocument: try servePanelDocument(exchange)
-    case .panel(let name): try servePanel(name, exchange)
+    case .panel(let name, let version): try servePanel(name, version, exchange)
     case .devices, .device, .status, .metrics, .health, .readiness, .openAPI:
       try ChangeBody.checkQuery(request, allowed: [])
       try serveDocument(endpoint, exchange)
@@ -234,17 +234,19 @@ extension HTTPSurface {
 
 /// The panel: a page and its files, the same for everybody, and no secret.
 extension HTTPSurface {
-  func servePanel(_ name: String?, _ exchange: HTTPExchange) throws(Problem) {
+  func servePanel(_ name: String?, _ version: String?, _ exchange: HTTPExchange) throws(Problem) {
     guard let file = name.map(PanelFile.named) ?? .page else {
       throw Problem(404, "not_found", "the panel has no file of that name")
     }
     let isCompressed = file.isText && acceptsGzip(exchange)
     let tag = isCompressed ? "\(file.tag.dropLast())-gzip\"" : file.tag
     let policy = PanelFile.contentSecurityPolicy(isProxied: admission.client(of: exchange) != nil)
+    // A browser keeps what the page names with its version. It may keep a copy of the rest too, and
+    // asks each time whether that is current.
+    let isFixed = version == PanelFile.version
     var headers = [
-      // A browser may keep a copy, and asks each time whether it is current.
-      HTTPHeader("Cache-Control", "no-cache"), HTTPHeader("ETag", tag),
-      HTTPHeader("Content-Security-Policy", policy), Self.varies,
+      HTTPHeader("Cache-Control", isFixed ? "max-age=31536000, immutable" : "no-cache"),
+      HTTPHeader("ETag", tag), HTTPHeader("Content-Security-Policy", policy), Self.varies,
     ]
     guard !isKnown(tag, to: exchange.request) else {
       return answer(exchange, HTTPResponse(status: 304, headers: headers, body: .bytes([])))

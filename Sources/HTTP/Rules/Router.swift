@@ -26,8 +26,8 @@ package enum Endpoint: Hashable, Sendable {
   case openAPI
   /// What the panel keeps for all screens.
   case panelDocument
-  /// The page, or one of its files.
-  case panel(String?)
+  /// The page, or one of its files; of a version that the client names.
+  case panel(String?, version: String? = nil)
 }
 
 /// Finds the endpoint of a request.
@@ -78,7 +78,10 @@ package enum Router {
     case ["readyz"]: return .readiness
     default: break
     }
-    if path.first == "panel", path.count == 2, !path[1].isEmpty { return .panel(path[1]) }
+    if path.first == "panel", let name = path.last, !name.isEmpty {
+      if path.count == 2 { return .panel(name) }
+      if path.count == 3 { return .panel(name, version: path[1]) }
+    }
     guard path.first == "v1", path.count > 1 else { return nil }
     if path[1] == "scenes", path.count == 3, !path[2].isEmpty { return .scene(path[2]) }
     guard path[1] == "devices" else {
