@@ -51,6 +51,8 @@ import Testing
     #expect(contact["class"] == "door" && contact["reversed"] == false)
     let fan = try curl("/v1/devices/fan").json
     #expect(fan["class"] == "fan" && device["class"] == nil)
+    #expect(fan["properties"]?["watts"]?["state_topic"] == "watts")
+    #expect(contact["state_topic"] == nil)
     #expect(fan["area"] == .null && fan["panel"] == true)
     #expect(fan["properties"]?["power"]?["read_only"] == false)
     let get = try SettleRun(["get", "hall-sensor/*"], socketPath: bench.socketPath)

@@ -397,7 +397,7 @@ lamp:
     def test_a_device_that_was_never_heard_says_so_and_on_which_topic(self):
         self.await_text("[data-device=lamp] .tile-state", "Nothing heard yet")
         self.browser.reveal(row("lamp/x"))
-        self.await_text("#sheet-note", "Nothing was heard of it since the gateway started")
+        self.await_text("#sheet-note", "Nothing was heard of it since the gateway started, on state/wrong/power, state/wrong/brightness")
         self.stage.send({"key": "lamp/power", "set": True})
         self.await_text(f"{row('lamp/power')} .advice", "Nothing has been heard on state/wrong/power")
         self.stage.devices.publish("state/wrong/power", "true", retain=True)

@@ -60,6 +60,9 @@ final class DeviceDocuments {
     members.append(.init("read_only", .boolean(property.isReadOnly)))
     if let name = property.name { members.append(.init("name", .string(name))) }
     if let word = property.deviceClass { members.append(.init("class", .string(word))) }
+    if context.core.isUnheard(key), let topic = property.reportSource?.topic {
+      members.append(.init("state_topic", .string(topic)))
+    }
     if case .boolean = property.kind, property.isReadOnly {
       members.append(.init("reversed", .boolean(SensorClass.isReversed(property))))
     }

@@ -148,10 +148,10 @@ export function statusText(key, progress, now) {
 
 export function failureText(progress) { return t(progress.isExpired ? "expiredBy" : "failedBy", progress.reason); }
 
-/** What can be done about a failure; empty where its reason says it. `topic` is where reports are expected, if it is known. */
-export function adviceFor(key, { reason, isExpired }, topic = key.topic) {
+/** What can be done about a failure; empty where its reason says it. */
+export function adviceFor(key, { reason, isExpired }) {
   if (/cannot be read/.test(reason)) return t("adviseUnreadable");
-  if (!key.isHeard) return topic ? t("adviseTopic", topic) : t("adviseUnheard");
+  if (!key.isHeard) return key.topic ? t("adviseTopic", key.topic) : t("adviseUnheard");
   if (isExpired) return t("adviseExpired");
   return /not confirmed/.test(reason) ? t("adviseDevice") : "";
 }

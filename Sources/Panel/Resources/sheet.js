@@ -72,7 +72,7 @@ export class Sheet {
     const { device } = this;
     if (!device) return;
     set(this.dialog, "data-offline", device.online ? null : "");
-    const parts = [device.area, device.isGroup ? t("members", device.members.length) : null, device.online ? null : t("offlineNote"), isUnheard(device) ? t("unheardNote") : null];
+    const parts = [device.area, device.isGroup ? t("members", device.members.length) : null, device.online ? null : t("offlineNote"), isUnheard(device) ? t("unheardNote", silentTopics(device)) : null];
     say(this.note, parts.filter((part) => part).join(" · "));
     if (this.plan.kind === "light") this.dialog.style.setProperty("--light", lightOf(this.plan));
     set(this.rows.get(this.plan.brightness)?.node ?? this.body, "data-lit", "");
@@ -108,6 +108,9 @@ export class Sheet {
 }
 
 /** Whether nothing was heard of a device that reports. */
+/** Where a device that was not heard should report: two topics at most. */
+function silentTopics(device) { return [...new Set(device.keys.filter((key) => !key.isHeard && key.topic).map((key) => key.topic))].slice(0, 2).join(", "); }
+
 function isUnheard(device) { return device.keys.some((key) => !key.isHeard) && device.keys.every((key) => !key.isHeard || key.actual === null); }
 
 // A row of a device's sheet: one property with its fine control, and its recent changes falling below it.
@@ -126,7 +129,6 @@ class PropertyView {
     numbers += 1;
     this.status = h("span", { class: "status", id: `status-${numbers}` });
     this.trouble = null;
-    this.topic = key.topic;
     this.control = key.isReadOnly ? reading(key) : controlFor(key, this.label, app);
     this.mark = this.control.mark ?? new Mark();
     [this.cancel, this.flush] = [["cancel", "close"], ["flush", "send"]].map(([order, sign]) =>
@@ -169,29 +171,16 @@ class PropertyView {
     if (!this.trouble) {
       [this.troubleText, this.advice] = [h("p", {}), h("p", { class: "advice" })];
       this.trouble = h("div", { class: "trouble" }, h("div", {}, this.troubleText, this.advice));
-      this.askTopic();
       this.node.append(this.trouble);
       this.retry = null;
     }
     say(this.troubleText, failureText(progress));
-    say(this.advice, adviceFor(this.key, progress, this.topic));
+    say(this.advice, adviceFor(this.key, progress));
     hide(this.advice, this.advice.textContent === "");
     this.failedValue = progress.value;
     if (progress.value === undefined || progress.value === null || this.retry) return;
     this.retry = h("button", { type: "button", class: "button retry", "aria-label": `${this.label}: ${t("retry")}`, onclick: () => this.again() }, icon("retry"), h("span", {}, t("retry")));
     this.trouble.append(this.retry);
-  }
-
-  /** Asks on which topic a device is silent that was never heard: the gateway says it once a command was not confirmed. */
-  async askTopic() {
-    if (this.key.isHeard || this.topic) return;
-    try {
-      const { devices } = await this.app.link.get("v1/status");
-      this.topic = devices?.unheard?.find((entry) => entry.key === this.key.key)?.topic;
-      this.app.touch(this.key);
-    } catch {
-      // The connection's state is shown in the bar.
-    }
   }
 
   again() { this.app.retry(this.key, this.failedValue); }
