@@ -126,9 +126,9 @@ check-deb: deb ## Install, upgrade, remove and purge the package in a new Debian
 
 app: deb ## Gather the app for Home Assistant in .build/app, with the package in it: copy .build/app/settle to a Home Assistant's addons
 	@rm -rf .build/app && mkdir -p .build/app/settle
-	@cp repository.yaml .build/app/
-	@cp -R config/home-assistant/. .build/app/settle/
+	@cp -R config/home-assistant/. .build/app/settle/ && mv .build/app/settle/repository.yaml .build/app/
 	@mkdir .build/app/settle/packages && cp .build/deb/*.deb .build/app/settle/packages/
+	@sed -i "s/^arch: .*/arch: [$$(ls .build/deb/*.deb | sed 's/.*_//; s/.deb//; s/arm64/aarch64/' | paste -sd ,)]/" .build/app/settle/config.yaml
 	@echo ".build/app/settle is the app; docs/install.md says where it goes"
 
 check-app: app ## Play the first two minutes with the app for Home Assistant: a fake Supervisor, ingress, a browser, a slider

@@ -8,29 +8,11 @@ option() { jq -r "(.$1 // empty) | tostring" /data/options.json; }
 # A field of what the Supervisor says of the broker.
 broker() { printf %s "$service" | jq -r "(.data.$1 // empty) | tostring"; }
 
-tries=0
-until service=$(curl --silent --show-error --fail-with-body --max-time 10 \
-  --header "Authorization: Bearer ${SUPERVISOR_TOKEN:-}" http://supervisor/services/mqtt); do
-  tries=$((tries + 1))
-  if [ $tries -ge 12 ]; then
-    say "Home Assistant knows no MQTT broker: $(printf %s "$service" | jq -r '.message // empty' 2>/dev/null)" >&2
-    say "Install the app \"Mosquitto broker\", start it, and start this app again." >&2
-    exit 69
-  fi
-  [ $tries -gt 1 ] || say "Waiting for Home Assistant to name its MQTT broker."
-  sleep 5
-done
-scheme=mqtt
-[ "$(broker ssl)" != true ] || scheme=mqtts
-SETTLE_MQTT_URL=$scheme://$(broker host):$(broker port)
-SETTLE_MQTT_USERNAME=$(broker username)
-SETTLE_MQTT_PASSWORD=$(broker password)
-export SETTLE_MQTT_URL SETTLE_MQTT_USERNAME SETTLE_MQTT_PASSWORD
-say "The broker is $SETTLE_MQTT_URL."
-
+# The app's own settings, written once.
 own=/config/settle.yaml
+mkdir -p /config/devices /run/settle
 if [ ! -e $own ]; then
-  cat >$own <<'SETTINGS'
+  cat >$own.new <<'SETTINGS'
 # Settings of the gateway, written when the app started first. They are yours: the app changes only the line
 # "discovery", and only if it is as below. Broker, user and password come from Home Assistant.
 
@@ -52,27 +34,65 @@ http: {listen: ["0.0.0.0:8484"], trusted: [172.30.32.2]}
 
 shutdown: {timeout: 20s}
 SETTINGS
-  mkdir -p /config/devices
+  mv $own.new $own
   say "Wrote $own. Devices that announce themselves are added to /config/devices."
 fi
-
 settings=$own
 other=$(option settings_file)
 [ -z "$other" ] || settings=/config/$other
-mkdir -p /run/settle
+if [ ! -f "$settings" ]; then
+  say "The option \"Settings file\" names $settings, which does not exist. Copy settle.yaml to it, and edit the copy." >&2
+  exit 78
+fi
 
-# In between: routes in the settings, and the lines that Zigbee2MQTT needs, in the log.
+# The broker.
+trap 'exit 0' TERM INT
+tries=0
+until service=$(curl --silent --show-error --fail-with-body --max-time 10 \
+  --header "Authorization: Bearer ${SUPERVISOR_TOKEN:-}" http://supervisor/services/mqtt); do
+  tries=$((tries + 1))
+  if [ $tries -ge 12 ]; then
+    say "Home Assistant knows no MQTT broker: $(printf %s "$service" | jq -r '.message // empty' 2>/dev/null)" >&2
+    say "Install the app \"Mosquitto broker\", start it, and start this app again." >&2
+    exit 69
+  fi
+  [ $tries -gt 1 ] || say "Waiting for Home Assistant to name its MQTT broker."
+  sleep 5
+done
+scheme=mqtt
+[ "$(broker ssl)" != true ] || scheme=mqtts
+SETTLE_MQTT_URL=$scheme://$(broker host):$(broker port)
+SETTLE_MQTT_USERNAME=$(broker username)
+SETTLE_MQTT_PASSWORD=$(broker password)
+export SETTLE_MQTT_URL SETTLE_MQTT_USERNAME SETTLE_MQTT_PASSWORD
+say "The broker is $SETTLE_MQTT_URL."
+
+# In between: routes in the settings, and the lines that Zigbee2MQTT needs, in the log. The mark has the file with the
+# routes. What they leave at the broker can go once Zigbee2MQTT is back, which is tried at each start.
 mark=/data/in-between
+undone=/data/in-between-undone
 if [ "$(option in_between)" = true ]; then
-  sed -i 's/^discovery: {}$/# discovery: {}/' "$settings"
-  if settle import --config "$settings" --in-between; then touch $mark; else
-    say "Not in between yet; the lines above say why. The gateway starts all the same." >&2
+  rm -f $undone
+  if settle import --config "$settings" --in-between; then
+    printf %s "$settings" >$mark
+    sed -i 's/^discovery: {}\(\r\{0,1\}\)$/# discovery: {}\1/' "$settings"
+    ! grep -q '^discovery:' "$settings" ||
+      say "The settings still have \"discovery\": Home Assistant shows the entities of both programs." >&2
+  else
+    say "In between: the lines above say what is missing. The gateway starts all the same." >&2
   fi
 elif [ -e $mark ]; then
-  sed -i 's/^# discovery: {}$/discovery: {}/' "$settings"
-  if settle import --config "$settings" --in-between --undo; then rm $mark; else
-    say "Still in between; the lines above say why. The gateway starts all the same." >&2
+  routed=$(cat $mark)
+  if settle import --config "$routed" --in-between --undo; then
+    sed -i 's/^# discovery: {}/discovery: {}/' "$routed"
+    touch $undone
+    rm $mark
+    say "Put the lines back, restart Zigbee2MQTT, and restart this app, which then removes what is left."
+  else
+    say "Still in between: the lines above say why. The gateway starts all the same." >&2
   fi
+elif [ -e $undone ] && settle import --config "$settings" --in-between --undo; then
+  rm $undone
 fi
 
 verbose=
