@@ -93,6 +93,7 @@ import Testing
     #expect(older.headers["cache-control"] == "no-cache" && older.text == script.text)
     #expect(try curl("/panel/../settle.yaml", "--path-as-is").status == 404)
     #expect(try curl("/panel/none.js").status == 404)
+    #expect(try curl("/panel/0/none.js").status == 404)
     #expect(try curl.send("POST", "/", "1").status == 405)
   }
 

@@ -44,7 +44,7 @@ import Testing
   @Test(arguments: [
     ("/v1/device", "/v1/devices"), ("/v1/Events", "/v1/events"), ("/metric", "/metrics"),
     ("/v1/devices/a/b/c", nil), ("/v1/devices/a/b/step/d", nil), ("/v1", nil), ("/panel", nil),
-    ("/panel/", nil), ("/panel/a/b", nil), ("//", nil),
+    ("/panel/", nil), ("/panel/a/b/c", nil), ("//", nil),
     ("/v1/devices/", "/v1/devices"), ("/v1//devices", "/v1/devices"),
     ("/v1/pending/x", "/v1/pending"),
   ])

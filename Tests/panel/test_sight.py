@@ -316,7 +316,7 @@ class Sight(Case):
 
     def test_what_the_gateway_says_of_a_class_counts(self):
         found = self.browser.run("""return import(new URL('house.js', document.querySelector('script[type=module]').src)).then((m) => import(new URL('values.js', document.querySelector('script[type=module]').src)).then((v) => [
-            { class: 'window', value: true }, { class: 'window', value: false }, { class: 'lock', value: true }, { id: 'contact', value: true },
+            { class: 'window', value: true }, { class: 'window', value: false }, { class: 'lock', value: true }, { id: 'contact', reversed: true, value: true },
             { id: 'contact', class: 'door', reversed: false, value: true }, { id: 'x', value: true }, { class: 'lock', read_only: false, value: true },
             { id: 'battery', type: 'integer', unit: '%', value: 8 }, { id: 'moisture', class: 'moisture', value: true },
           ].map(({ value, id = 'a', ...facts }) => {
