@@ -21,6 +21,12 @@ import Testing
     ("sudo apt-get ", "it installs what the machine has, or nothing would compile"),
     ("make bench", "it builds for release and measures for minutes; make bench-guard is run"),
     ("Benchmarks/bench", "it writes what make bench has measured"),
+    ("make app", "it builds for release; make check-app plays what it makes"),
+    ("make deb", "it builds for release; make check-deb installs what it makes"),
+    ("sudo apt install ", "make check-deb installs the package"),
+    ("sudo settle init", "it writes into /etc; make check-deb runs it as root"),
+    ("sudo systemctl ", "it needs a machine that systemd has started"),
+    ("docker compose ", "it needs a container engine"),
   ]
 
   /// Lines that go on until they are ended: how they begin, what tells that they are at work, the
