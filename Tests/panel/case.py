@@ -34,7 +34,8 @@ class Panel(Browser):
         # An address that differs in its fragment alone is no new page.
         super().open("about:blank")
         super().open(url.replace(ingress.PATH + "/", "/", 1))
-        self.enter()
+        if ingress.PATH in url:
+            self.enter()
 
     def enter(self):
         """Enters the page's frame, if it is in one; a change of the window leaves it."""

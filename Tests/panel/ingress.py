@@ -10,7 +10,7 @@ PATH = "/api/hassio_ingress/c2V0dGxl"
 
 def page(width):
     """Home Assistant's page: a sidebar of this width, and the app, which gets the address' query and fragment."""
-    return f"""<!doctype html><title>Home Assistant</title><link rel="icon" href="data:,"><body style="margin:0;display:flex;height:100vh">
+    return f"""<!doctype html><title>Home Assistant</title><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><body style="margin:0;display:flex;height:100vh">
 <nav style="flex:0 0 {width}px"></nav><iframe style="flex:1;border:0"></iframe>
 <script>document.querySelector("iframe").src = "{PATH}/" + location.search + location.hash;</script>"""
 
