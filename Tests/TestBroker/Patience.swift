@@ -44,7 +44,8 @@ package final class Patience: Sendable {
 /// One wait of a test: over when nothing has progressed for a while.
 ///
 /// Progress is what the owner counts, such as messages or bytes, and the time that the test's
-/// processes run or wait for a processor. A wait shorter than the test's patience looks at the clock alone.
+/// processes run or wait for a processor. A wait shorter than the test's patience looks at the clock
+/// alone.
 package struct Wait {
   private let limit: Duration
   private let patience: Patience?
