@@ -29,7 +29,7 @@ import Testing
     let rules = folder + "/acl"
     try TextFile.write("topic readwrite settle/#\ntopic readwrite lamp\ntopic read #\n", to: rules)
     var options = TestBroker.Options()
-    options.lines = ["acl_file \(rules)"]
+    options.lines = ["acl_file \(rules)", "log_type all"]
     let bench = try Bench(devices: devices, mqtt: mqtt, options: options)
     try bench.broker.start()
     TemporaryFolder.remove(folder)

@@ -119,7 +119,8 @@ package final class PrivateBroker {
     }
     // Started by root, mosquitto would become a user who cannot read the folder.
     if getuid() == 0 { lines.append("user root") }
-    lines += ["log_dest stderr", "log_type all", "set_tcp_nodelay true"]
+    // Not a line per message: a slow disk would hold the answers back.
+    lines += ["log_dest stderr", "set_tcp_nodelay true"]
     lines += options.lines
     try TextFile.write(lines.joined(separator: "\n") + "\n", to: directory + "/mosquitto.conf")
   }
