@@ -33,7 +33,7 @@ endif
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster run build test test-under-load test-cluster check-api panel-test check-home-assistant check-binaries deb check-deb app check-app release-check soak lanes evening soak-process gestures fuzz mutants model docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo demo-cluster run build test test-under-load test-cluster check-api panel-test check-home-assistant check-binaries deb check-deb app check-app release release-check soak lanes evening soak-process gestures fuzz mutants model docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Turn the knob. Settle sends only where it stopped."
@@ -133,6 +133,10 @@ app: deb ## Gather the app for Home Assistant in .build/app, with the package in
 
 check-app: app ## Play the first two minutes with the app for Home Assistant: a fake Supervisor, ingress, a browser, a slider
 	@.ci/check-app
+
+release: ## Build the packages of a release in new Debian roots, with checksums and notes, into .build/release-VERSION; DRAFT=1 needs no tag
+	@.ci/install-deps --only iproute2 mmdebstrap python3
+	@DRAFT=$(DRAFT) .ci/release
 
 release-check: ## Check what must agree before a release: version, change log, tag, tree
 	@.ci/release-check

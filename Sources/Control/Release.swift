@@ -8,7 +8,7 @@ package enum Release {
   /// The version of both programs, the package and the announcements to Home Assistant.
   ///
   /// Written only here; `make release-check` compares CHANGELOG.md with it.
-  package static let version = "0.1.0"
+  package static let version = "0.2.0"
 
   /// What `--version` prints: the version, and the commit in parentheses where it is known.
   ///
