@@ -45,25 +45,30 @@ if [ ! -f "$settings" ]; then
   exit 78
 fi
 
-# The broker.
-trap 'exit 0' TERM INT
-tries=0
-until service=$(curl --silent --show-error --fail-with-body --max-time 10 \
-  --header "Authorization: Bearer ${SUPERVISOR_TOKEN:-}" http://supervisor/services/mqtt); do
-  tries=$((tries + 1))
-  if [ $tries -ge 12 ]; then
-    say "Home Assistant knows no MQTT broker: $(printf %s "$service" | jq -r '.message // empty' 2>/dev/null)" >&2
-    say "Install the app \"Mosquitto broker\", start it, and start this app again." >&2
-    exit 69
-  fi
-  [ $tries -gt 1 ] || say "Waiting for Home Assistant to name its MQTT broker."
-  sleep 5
-done
-scheme=mqtt
-[ "$(broker ssl)" != true ] || scheme=mqtts
-SETTLE_MQTT_URL=$scheme://$(broker host):$(broker port)
-SETTLE_MQTT_USERNAME=$(broker username)
-SETTLE_MQTT_PASSWORD=$(broker password)
+# The broker: Home Assistant's, unless the options name another.
+SETTLE_MQTT_URL=$(option broker)
+SETTLE_MQTT_USERNAME=$(option broker_username)
+SETTLE_MQTT_PASSWORD=$(option broker_password)
+if [ -z "$SETTLE_MQTT_URL" ]; then
+  trap 'exit 0' TERM INT
+  tries=0
+  until service=$(curl --silent --show-error --fail-with-body --max-time 10 \
+    --header "Authorization: Bearer ${SUPERVISOR_TOKEN:-}" http://supervisor/services/mqtt); do
+    tries=$((tries + 1))
+    if [ $tries -ge 12 ]; then
+      say "Home Assistant knows no MQTT broker: $(printf %s "$service" | jq -r '.message // empty' 2>/dev/null)" >&2
+      say "Install the app \"Mosquitto broker\", start it, and start this app again; or give the address of another broker as an option." >&2
+      exit 69
+    fi
+    [ $tries -gt 1 ] || say "Waiting for Home Assistant to name its MQTT broker."
+    sleep 5
+  done
+  scheme=mqtt
+  [ "$(broker ssl)" != true ] || scheme=mqtts
+  SETTLE_MQTT_URL=$scheme://$(broker host):$(broker port)
+  SETTLE_MQTT_USERNAME=$(broker username)
+  SETTLE_MQTT_PASSWORD=$(broker password)
+fi
 export SETTLE_MQTT_URL SETTLE_MQTT_USERNAME SETTLE_MQTT_PASSWORD
 say "The broker is $SETTLE_MQTT_URL."
 
