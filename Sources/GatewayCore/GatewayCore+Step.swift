@@ -147,7 +147,8 @@ extension GatewayCore {
     outbox.log(LogEntry(.info, "Shutting down", ["pending": "\(commands.pendingCount)"]))
     advance(to: now)
     shutdown = Shutdown(
-      limit: now.advanced(by: settings.shutdownTimeout),
+      timeout: settings.shutdownTimeout,
+      at: now,
       acknowledgedBefore: acknowledgedCount
     )
     commands.close(at: now)

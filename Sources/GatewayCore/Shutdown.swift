@@ -55,12 +55,17 @@ struct Shutdown {
   private(set) var report: ShutdownReport?
   /// How long the journal may take to write and close.
   static let storingLimit = Duration.seconds(2)
-  /// How long publishing the rest may take without progress.
-  static let reportingLimit = Duration.seconds(1)
+  /// How long publishing the rest may take without progress: a tenth of the timeout, a second at
+  /// least.
+  private let patience: Duration
 
-  init(limit: Moment, acknowledgedBefore: UInt64) {
+  /// - Parameters:
+  ///   - timeout: `shutdown.timeout`.
+  ///   - now: The time of the request.
+  init(timeout: Duration, at now: Moment, acknowledgedBefore: UInt64) {
+    limit = now.advanced(by: timeout)
     deadline = limit
-    self.limit = limit
+    patience = max(.seconds(1), timeout / 10)
     self.acknowledgedBefore = acknowledgedBefore
   }
 
@@ -104,7 +109,7 @@ struct Shutdown {
   /// Gives the rest another moment, within the timeout.
   private mutating func allowReporting(_ left: Int, at now: Moment) {
     unpublished = left
-    deadline = min(now.advanced(by: Self.reportingLimit), limit)
+    deadline = min(now.advanced(by: patience), limit)
   }
 
   mutating func end() {

@@ -63,7 +63,9 @@ import Testing
   func `of six that write a record at once one wins, fifty times`(replicas: Int) throws {
     let servers = try replicas == 1 ? [NATSServer()] : NATSServer.cluster(of: replicas)
     let harness = try EngineHarness()
-    let settings = EngineHarness.settings(servers, replicas: replicas)
+    var settings = EngineHarness.settings(servers, replicas: replicas)
+    // Every answer is waited for: one that is late would be neither stored nor a conflict.
+    settings.patience = .seconds(600)
     let engines = try (0..<6).map { try harness.ready(settings, member: "m\($0)") }
     var last = Predecessor.none
     for round: UInt64 in 1...50 {

@@ -9,8 +9,8 @@ import Testing
 @Suite struct ShutdownTests {
   private static let start = Moment(nanoseconds: 1_000_000_000)
 
-  private static func shutdown() -> Shutdown {
-    Shutdown(limit: start.advanced(by: .seconds(10)), acknowledgedBefore: 0)
+  private static func shutdown(timeout: Duration = .seconds(10)) -> Shutdown {
+    Shutdown(timeout: timeout, at: start, acknowledgedBefore: 0)
   }
 
   /// Connected, with something unsent and no journal.
@@ -56,17 +56,21 @@ import Testing
     #expect(shutdown.advance(Self.busy, at: Self.start) == .end)
   }
 
-  @Test func `publishing the rest goes on while it makes progress`() {
-    var shutdown = Self.shutdown()
+  /// A tenth of the timeout, and a second at least.
+  @Test(arguments: [(1, 2), (1, 10), (6, 60)])
+  func `publishing the rest goes on while it makes progress`(patience: Int, timeout: Int) {
+    let patience = Duration.seconds(patience)
+    var shutdown = Self.shutdown(timeout: .seconds(timeout))
     var situation = Self.busy
     situation.hasDrained = true
     #expect(shutdown.advance(situation, at: Self.start) == .report)
     shutdown.beginReporting(Self.report, isConnected: true, at: Self.start)
     situation.unpublished = 5
-    var now = Self.start.advanced(by: .seconds(1))
+    var now = Self.start.advanced(by: patience)
     #expect(shutdown.advance(situation, at: now) == .wait)
-    now = now.advanced(by: .seconds(1))
-    #expect(shutdown.advance(situation, at: now) == .end)
+    now = now.advanced(by: patience - .milliseconds(1))
+    #expect(shutdown.advance(situation, at: now) == .wait)
+    #expect(shutdown.advance(situation, at: now.advanced(by: .milliseconds(1))) == .end)
   }
 
   @Test func `without a broker nothing is published after the report`() {

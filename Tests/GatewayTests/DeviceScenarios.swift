@@ -35,17 +35,22 @@ import Testing
   }
 
   @Test func `steps count from the state, then from the pending value, and are clamped`() throws {
-    let bench = try lamp(DeviceText.lamp(), brightness: 100)
+    // Values leave when they are flushed, however late the next step arrives.
+    let slow = DeviceText.lamp(policy: "{delay: 1h, max_wait: none}")
+    let bench = try lamp(slow, brightness: 100)
     let witness = try bench.witness()
 
     witness.publish("settle/desk-lamp/brightness/step", "+10")
     witness.publish("settle/desk-lamp/brightness/step", "5")
     witness.publish("settle/desk-lamp/brightness/step", "-1")
+    witness.publish("settle/desk-lamp/brightness/flush", "")
     #expect(witness.texts(on: command, count: 1) == [#"{"brightness":114}"#])
 
     witness.publish("settle/desk-lamp/brightness/step", "1000")
+    witness.publish("settle/desk-lamp/brightness/flush", "")
     #expect(witness.texts(on: command, count: 2).last == #"{"brightness":254}"#)
     witness.publish("settle/desk-lamp/brightness/step", "-1000")
+    witness.publish("settle/desk-lamp/brightness/flush", "")
     #expect(witness.texts(on: command, count: 3).last == #"{"brightness":0}"#)
   }
 

@@ -139,8 +139,8 @@ package final class PrivateBroker {
   ///
   /// A connection is no proof: another server may accept it.
   private func awaitListener(logAfter start: Int) throws -> Bool {
-    // The waits for an early end are also the pauses: ten seconds of them.
-    for _ in 0..<2000 {
+    // The waits for an early end are also the pauses: a minute of them, for a busy machine.
+    for _ in 0..<12_000 {
       let ending = process?.wait(milliseconds: 5)
       let fresh = String(decoding: log().utf8.dropFirst(start), as: UTF8.self)
       let lines = fresh.split(separator: "\n")
