@@ -65,22 +65,36 @@ struct LaneWindowTests {
     var window = LaneWindow(Self.bounds)
     window.begin()
     Self.confirm(&window, 60, every: 20, after: 300)
-    window.lose(sent: .at(1000), at: .at(6000))
+    window.lose(sent: .at(1000), isProof: true, at: .at(6000))
     #expect(window.capacity == 24)
-    window.lose(sent: .at(1000), at: .at(6001))
+    window.lose(sent: .at(1000), isProof: true, at: .at(6001))
     #expect(window.capacity == 12)
     // Sent before the window was halved: the same crowd.
-    window.lose(sent: .at(1100), at: .at(6002))
+    window.lose(sent: .at(1100), isProof: true, at: .at(6002))
     #expect(window.capacity == 12)
     #expect(window.lostCount == 3)
+  }
+
+  @Test func `devices that have confirmed nothing yet close the window to its start at most`() {
+    var window = LaneWindow(Self.bounds)
+    window.begin()
+    Self.confirm(&window, 60, every: 20, after: 300)
+    for moment in 2...9 {
+      window.lose(sent: .at(moment * 10_000), isProof: false, at: .at(moment * 10_000 + 5000))
+    }
+    #expect(window.capacity == 4)
+    #expect(window.lostCount == 8)
+    // What a device leaves out that has confirmed before closes it further.
+    window.lose(sent: .at(100_000), isProof: true, at: .at(105_000))
+    #expect(window.capacity == 2)
   }
 
   @Test func `after losses the window opens to three quarters, and slowly beyond`() {
     var window = LaneWindow(Self.bounds)
     window.begin()
     Self.confirm(&window, 60, every: 20, after: 300)
-    window.lose(sent: .at(1000), at: .at(6000))
-    window.lose(sent: .at(1000), at: .at(6000))
+    window.lose(sent: .at(1000), isProof: true, at: .at(6000))
+    window.lose(sent: .at(1000), isProof: true, at: .at(6000))
     Self.confirm(&window, 19, every: 20, after: 300, from: 6000)
     #expect(window.capacity == 18)
     Self.confirm(&window, 41, every: 20, after: 300, from: 7000)
@@ -94,8 +108,8 @@ struct LaneWindowTests {
     var lossy = busy
     #expect(busy.capacity == 24)
     busy.refuse(at: .at(6000))
-    lossy.lose(sent: .at(1000), at: .at(6000))
-    lossy.lose(sent: .at(1000), at: .at(6000))
+    lossy.lose(sent: .at(1000), isProof: true, at: .at(6000))
+    lossy.lose(sent: .at(1000), isProof: true, at: .at(6000))
     #expect(busy.capacity == 12)
     #expect(lossy.capacity == 12)
     for count in 1...60 {
@@ -129,7 +143,7 @@ struct LaneWindowTests {
 
   @Test func `patience follows the round trip`() {
     var window = LaneWindow(Self.bounds)
-    #expect(window.patience == .seconds(2))
+    #expect(window.patience == .milliseconds(500))
     window.begin()
     Self.confirm(&window, 100, every: 50, after: 1000)
     #expect(window.patience >= .seconds(1) && window.patience < .milliseconds(1100))

@@ -73,6 +73,22 @@ package struct Contest: Sendable {
     )
   }
 
+  /// Milliseconds, on average, until the last lamp that works has its value, in the first scene and in
+  /// the second; the first `silent` lamps never confirm.
+  package func arrivals(
+    _ limits: LaneLimits,
+    silent: Int
+  ) -> (first: Double, second: Double) {
+    var sums = (first: 0.0, second: 0.0)
+    for number in 0..<UInt64(scenes) {
+      let seed = 1_000 + number
+      var scene = LampScene(mesh, lamps: lamps, limits: limits, seed: seed, silent: Set(0..<silent))
+      sums.first += scene.play().lastArrival
+      sums.second += scene.play().lastArrival
+    }
+    return (sums.first / Double(scenes), sums.second / Double(scenes))
+  }
+
   /// The rate that settles soonest among those that drop and lose nothing, by trying all from 1 to
   /// 250 a second in steps of 8 %.
   ///

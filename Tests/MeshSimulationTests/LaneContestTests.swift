@@ -87,5 +87,20 @@ struct LaneContestTests {
     }
   }
 
+  /// What they do is not known in the first scene, and is in the second.
+  @Test(arguments: ["fast", "slow", "lossy"], [15, 25])
+  func `lamps that never confirm do not close the window for the others`(
+    name: String,
+    silent: Int
+  ) throws {
+    let mesh = try #require(MeshParameters.all.first { $0.name == name })
+    let contest = Contest(mesh, lamps: 30, scenes: 10)
+    let rate = try #require(contest.bestRate())
+    let best = contest.arrivals(LaneLimits(rate: rate, burst: 1), silent: silent)
+    let auto = contest.arrivals(Self.auto, silent: silent)
+    #expect(auto.first <= best.first + 5000)
+    #expect(auto.second <= best.second * 1.35)
+  }
+
   private static let auto = LaneLimits(window: .auto)
 }

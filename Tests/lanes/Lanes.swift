@@ -18,9 +18,10 @@ import MeshSimulation
     case nil: compareAll(varies: false)
     case "vary": compareAll(varies: true)
     case "groups": compareGroups()
+    case "silent": compareSilent()
     case "plot": LanePictures.write(scenes: scenes)
     case "evening": playEvenings(arguments.dropFirst().compactMap { UInt64($0) })
-    case let word?: print("lanes: unknown word \(word); vary, groups, plot and evening are known")
+    case let word?: print("lanes: unknown word \(word); vary, groups, silent, plot and evening are known")
     }
   }
 
@@ -58,6 +59,25 @@ import MeshSimulation
         MarkdownTable.row([
           mesh.name, "\(lamps)", text(single), text(group), ratio(group, single),
           "\(group.repeated) of \(lamps * scenes)",
+        ])
+      }
+    }
+  }
+
+  /// Lamps that work among lamps that never confirm: the time until the last that works has its value.
+  private static func compareSilent() {
+    MarkdownTable.row(["mesh", "never confirm", "best rate", "`auto`", "ratio", "second scene", "ratio"])
+    MarkdownTable.row(Array(repeating: "---", count: 7))
+    for mesh in MeshParameters.all {
+      let contest = Contest(mesh, lamps: 30, scenes: scenes)
+      guard let rate = contest.bestRate() else { continue }
+      for silent in [2, 15, 25] {
+        let best = contest.arrivals(LaneLimits(rate: rate, burst: 1), silent: silent)
+        let auto = contest.arrivals(LaneLimits(window: .auto), silent: silent)
+        MarkdownTable.row([
+          mesh.name, "\(silent) of 30", MarkdownTable.seconds(best.first),
+          MarkdownTable.seconds(auto.first), "\((auto.first / best.first * 100).rounded() / 100)",
+          MarkdownTable.seconds(auto.second), "\((auto.second / best.second * 100).rounded() / 100)",
         ])
       }
     }

@@ -29,17 +29,26 @@ struct LaneFlights {
   private var detached: [(lane: Int, until: Moment)] = []
   /// Messages that carry commands of several members of a group.
   private var shared = SharedFlights()
-  /// Devices that have not confirmed their last command.
-  private var isSilent: [Bool]
+  /// What is known of each device.
+  private var habits: [Habit]
+
+  /// Whether a device confirms its commands.
+  enum Habit {
+    /// It has not had to yet.
+    case unknown
+    case confirms
+    /// It did not confirm its last command.
+    case silent
+  }
 
   init(keys: Int, devices: Int) {
     presumptions = KeyDeadlines(keys: keys)
-    isSilent = Array(repeating: false, count: devices)
+    habits = Array(repeating: .unknown, count: devices)
   }
 
   mutating func extend(keys: Int, devices: Int) {
     presumptions.extend(keys: keys)
-    while isSilent.count < devices { isSilent.append(false) }
+    while habits.count < devices { habits.append(.unknown) }
   }
 
   /// When the first command is presumed to have ended.
@@ -104,10 +113,13 @@ struct LaneFlights {
   /// while other commands in it are in flight.
   mutating func lastName(of key: KeyIndex) -> KeyIndex? { shared.end(key) }
 
-  /// Records whether a device confirmed a command; `false` if it did not, and did not before.
-  mutating func record(isSilent: Bool, of device: Int) -> Bool {
-    defer { self.isSilent[device] = isSilent }
-    return !(isSilent && self.isSilent[device])
+  /// What is known of a device.
+  func habit(of device: Int) -> Habit { habits[device] }
+
+  /// Records whether a device confirmed a command, and returns what was known before.
+  mutating func record(isSilent: Bool, of device: Int) -> Habit {
+    defer { habits[device] = isSilent ? .silent : .confirms }
+    return habits[device]
   }
 }
 

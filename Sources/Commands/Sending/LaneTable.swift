@@ -189,7 +189,10 @@ struct LaneTable {
   ) {
     ended(key)  // A command that this one replaces.
     lanes[lane].window?.begin()
-    let patience = lanes[lane].window?.patience ?? .zero
+    // One that did not confirm its last command is not waited for again.
+    let isSilent = flights.habit(of: device) == .silent
+    let window = lanes[lane].window
+    let patience = (isSilent ? window?.presumedTime : window?.patience) ?? .zero
     flights.begin(
       .init(lane: lane, device: device, sentAt: now, isMeasured: isMeasured),
       for: key,
@@ -248,8 +251,10 @@ struct LaneTable {
   mutating func lost(_ key: KeyIndex, at now: Moment) {
     guard let flight = flights.end(key) else { return }
     free(flight)
-    guard let device = flight.device, flights.record(isSilent: true, of: device) else { return }
-    lanes[flight.lane].window?.lose(sent: flight.sentAt, at: now)
+    guard let device = flight.device else { return }
+    let habit = flights.record(isSilent: true, of: device)
+    guard habit != .silent else { return }
+    lanes[flight.lane].window?.lose(sent: flight.sentAt, isProof: habit == .confirms, at: now)
   }
 
   /// The mesh of a lane, by name, has no room for commands.

@@ -61,8 +61,9 @@ struct LaneWindow {
 
   /// How long a command takes up room without a sign of it; then it is presumed to have ended.
   var patience: Duration {
-    guard let roundTrip else { return .seconds(2) }
-    return max(roundTrip + deviation * 4, .milliseconds(500))
+    let least = Duration.milliseconds(500)
+    guard let roundTrip else { return least }
+    return max(roundTrip + deviation * 4, least)
   }
 
   /// How long a command takes that nothing can confirm.
@@ -90,24 +91,28 @@ struct LaneWindow {
   }
 
   /// A device did not confirm a command that was sent at `sent`.
-  mutating func lose(sent: Moment, at now: Moment) {
+  ///
+  /// `isProof` states whether it has confirmed one before: of others it is not known whether they
+  /// ever do, so their silence closes the window no further than to its start.
+  mutating func lose(sent: Moment, isProof: Bool, at now: Moment) {
     lostCount += 1
     let isNearAnother = sinceLoss < Self.apart
     sinceLoss = 0
     // Commands from before the last cut were lost in the same crowd.
-    if isNearAnother, sent >= lastCut { close(at: now) }
+    if isNearAnother, sent >= lastCut { close(to: isProof ? limits.min : limits.start, at: now) }
   }
 
   /// The mesh has no room for commands; what it says within a round trip is about the same crowd.
   mutating func refuse(at now: Moment) {
     guard lastCut.duration(to: now) >= presumedTime else { return }
     sinceLoss = 0
-    close(at: now)
+    close(to: limits.min, at: now)
   }
 
-  private mutating func close(at now: Moment) {
-    ceiling = max(Double(limits.min), size * 3 / 4)
-    size = max(Double(limits.min), size / 2)
+  private mutating func close(to least: Int, at now: Moment) {
+    guard size > Double(least) else { return }
+    ceiling = max(Double(least), size * 3 / 4)
+    size = max(Double(least), size / 2)
     sinceCut = 0
     lastCut = now
     confirmations.removeAll(keepingCapacity: true)  // Their rate includes the silence.
