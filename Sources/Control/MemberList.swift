@@ -99,6 +99,11 @@ package struct MemberList {
     member(name, &flag, read: \.boolean) { .boolean($0) }
   }
 
+  /// `null` where it is not known.
+  mutating func flag(_ name: String, _ flag: inout Bool?) {
+    member(name, &flag, read: { .some($0.boolean) }) { $0.map { .boolean($0) } ?? .null }
+  }
+
   /// A flag that is written only while it is not `usual`.
   mutating func flag(_ name: String, _ flag: inout Bool, usual: Bool) {
     member(name, &flag, read: \.boolean) { $0 == usual ? nil : .boolean($0) }

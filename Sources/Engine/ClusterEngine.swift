@@ -102,7 +102,8 @@ package final class ClusterEngine {
 
   private func connectionChanged(_ isUp: Bool, _ reason: String?) {
     guard isUp else {
-      problem = "no connection to the engine" + (reason.map { ": \(Self.words($0))" } ?? "")
+      let words = reason.map { ": \(settings.connection.words($0))" }
+      problem = "no connection to the engine" + (words ?? "")
       return
     }
     if isReady {
@@ -111,20 +112,6 @@ package final class ClusterEngine {
       watch = nil
     }
     advance()
-  }
-
-  /// A reason of libnats without the place in its sources, such as `(conn.c:1905)`, and with the
-  /// settings to look at.
-  private static func words(_ reason: String) -> String {
-    var text = reason[...]
-    if let start = reason.firstIndex(of: "("), reason[start...].prefix(20).contains(":") {
-      text = reason[..<start]
-      while text.hasSuffix(" ") || text.hasSuffix(":") { text.removeLast() }
-    }
-    // Such as "Authentication Violation", "Authorization Violation", and "Not Authorized".
-    guard text.hasPrefix("Auth") || text.hasPrefix("Not Auth") else { return String(text) }
-    return "the servers refuse the credentials (\(text)); see cluster.credentials_file, or"
-      + " cluster.username and cluster.password_file"
   }
 
   /// Goes on with what is missing.

@@ -162,6 +162,14 @@ extension StatusReport.Cluster {
     engine.server = cluster.engine.server.isEmpty ? nil : cluster.engine.server
     engine.waiting = cluster.context.core.storeWaitingCount
     engine.passed = cluster.passed.count
+    isContested = cluster.isContested(at: now)
+    switch cluster.monitor.writes {
+    case .beforeAnswers: engine.writesFirst = true
+    case .later(let server, let how):
+      engine.writesFirst = false
+      engine.writesReason = "\(server): \(how)"
+    case .unknown(let reason): engine.writesReason = reason
+    }
   }
 }
 

@@ -242,7 +242,7 @@ package enum TLSGreeting {
   ///
   /// Blocks: to resolve the name, and for up to `seconds` each to connect and to get an answer.
   package static func isAnswered(host: String, port: Int, seconds: Int = 3) -> Bool {
-    guard let descriptor = connected(host, port, seconds: seconds) else { return false }
+    guard let descriptor = BlockingSocket.connected(host, port, seconds: seconds) else { return false }
     defer { close(descriptor) }
     let hello = clientHello
     guard unsafe send(descriptor, hello, hello.count, Int32(MSG_NOSIGNAL)) == hello.count
@@ -250,30 +250,6 @@ package enum TLSGreeting {
     var answer = [UInt8](repeating: 0, count: 3)
     let count = unsafe recv(descriptor, &answer, answer.count, Int32(MSG_WAITALL))
     return count == answer.count && isRecord(answer)
-  }
-
-  /// A socket that is connected to the first address that accepts.
-  private static func connected(_ host: String, _ port: Int, seconds: Int) -> Int32? {
-    var hints = unsafe addrinfo()
-    unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-    var first: UnsafeMutablePointer<addrinfo>?
-    guard unsafe getaddrinfo(host, String(port), &hints, &first) == 0 else { return nil }
-    defer { unsafe freeaddrinfo(first) }
-    var next = unsafe first
-    while let address = unsafe next?.pointee {
-      unsafe next = address.ai_next
-      let kind = unsafe address.ai_socktype | Int32(SOCK_CLOEXEC.rawValue)
-      let descriptor = unsafe socket(address.ai_family, kind, address.ai_protocol)
-      guard descriptor >= 0 else { continue }
-      var limit = timeval(tv_sec: seconds, tv_usec: 0)
-      let size = socklen_t(MemoryLayout<timeval>.size)
-      for option in [SO_SNDTIMEO, SO_RCVTIMEO] {
-        unsafe setsockopt(descriptor, SOL_SOCKET, option, &limit, size)
-      }
-      if unsafe connect(descriptor, address.ai_addr, address.ai_addrlen) == 0 { return descriptor }
-      close(descriptor)
-    }
-    return nil
   }
 
   /// The first message of a handshake, of TLS 1.2: four cipher suites and no extension.

@@ -55,6 +55,40 @@ import Testing
     #expect(lines.contains { $0.contains("b: ready") && $0.contains("cannot read partitions 0") })
   }
 
+  @Test func `an engine that a loss of power empties is red, one of which nothing is known is not`()
+    throws
+  {
+    var report = Self.well()
+    var cluster = StatusReport.Cluster(name: "campus", member: "a")
+    cluster.engine.writesReason = "cluster.monitor is not set"
+    report.cluster = cluster
+    #expect(StatusAdvice.problems(in: report) == [])
+    var lines = StatusText.lines(of: report, width: 200).map(\.text)
+    #expect(lines.contains { $0.contains("not known") && $0.hasSuffix("cluster.monitor is not set") })
+    cluster.engine.writesFirst = true
+    report.cluster = cluster
+    lines = StatusText.lines(of: report, width: 200).map(\.text)
+    #expect(lines.contains { $0.hasSuffix("write to their disks before they acknowledge") })
+    cluster.engine.writesFirst = false
+    cluster.engine.writesReason = "http://n1:8222: late"
+    report.cluster = cluster
+    let problem = try #require(StatusAdvice.problems(in: report).first)
+    #expect(problem.message == "a loss of power may lose accepted values: http://n1:8222: late")
+    #expect(problem.advice.contains("sync_interval: always"))
+    #expect(StatusReport(report.json)?.cluster == cluster)
+  }
+
+  @Test func `another cluster of the same name is red, and read back`() throws {
+    var report = Self.well()
+    var cluster = StatusReport.Cluster(name: "campus", member: "a")
+    cluster.isContested = true
+    report.cluster = cluster
+    let problem = try #require(StatusAdvice.problems(in: report).first)
+    #expect(problem.message == "its sessions at the broker end as soon as they are made")
+    #expect(problem.advice.contains("has the same name"))
+    #expect(StatusReport(report.json)?.cluster == cluster)
+  }
+
   @Test func `a topic for which the broker drops the connection is red, and read back`() throws {
     var report = Self.well()
     report.brokers[0].quarantined = [

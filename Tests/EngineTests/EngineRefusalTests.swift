@@ -59,6 +59,43 @@ import Testing
     alone.close()
   }
 
+  @Test func `what is wrong with TLS is said with the settings to look at`() throws {
+    let (authority, stranger) = (try TestAuthority(), try TestAuthority())
+    var options = NATSServer.Options()
+    options.certificate = try authority.certificate(name: "localhost")
+    let (server, plain, harness) = (try NATSServer(options), try NATSServer(), try EngineHarness())
+    let local = server.url.replacing("127.0.0.1", with: "localhost")
+    func problem(_ url: String, ca: String? = nil) throws -> String {
+      var settings = EngineHarness.settings(server)
+      settings.connection.servers = [url]
+      settings.connection.ca = ca
+      let engine = try harness.engine(settings)
+      engine.start()
+      defer { engine.close() }
+      try #require(harness.run { engine.problem?.contains("no connection to the engine:") ?? false })
+      return engine.problem ?? ""
+    }
+    let encrypted = local.replacing("nats:", with: "tls:")
+    #expect(try problem(local).hasSuffix("write tls:// instead of nats:// in cluster.nats"))
+    let other = plain.url.replacing("nats:", with: "tls:")
+    #expect(try problem(other).hasSuffix("write nats:// instead of tls:// in cluster.nats"))
+    let missing = authority.file + ".none"
+    #expect(
+      try problem(encrypted, ca: missing)
+        .hasSuffix("\(missing), the file of cluster.ca, cannot be read: No such file or directory")
+    )
+    #expect(try problem(encrypted, ca: stranger.file).contains("from an authority in \(stranger.file)."))
+    #expect(try problem(encrypted).contains("in the system's store; see cluster.ca."))
+    // By its address it has another name than in the certificate.
+    let address = server.url.replacing("nats:", with: "tls:")
+    #expect(try problem(address, ca: authority.file).contains("for the names in cluster.nats"))
+
+    var settings = EngineHarness.settings(server)
+    settings.connection.servers = [encrypted]
+    settings.connection.ca = authority.file
+    try harness.ready(settings).close()
+  }
+
   @Test func `servers that come later are found`() throws {
     let (server, harness) = (try NATSServer(), try EngineHarness())
     server.kill()

@@ -12,6 +12,10 @@ package final class NATSServer {
     package var hasJetStream = true
     /// A user and a password; without, everyone may connect.
     package var user: (name: String, password: String)?
+    /// Serves TLS with this certificate and key.
+    package var certificate: (file: String, key: String)?
+    /// Answers questions at ``monitorURL``.
+    package var isMonitored = false
     /// Its name, the port that the others of its cluster reach it by, and theirs.
     package var cluster: (name: String, port: Int, others: [Int])?
 
@@ -20,15 +24,21 @@ package final class NATSServer {
 
   private var process: GuardedProcess?
   private let port: PortReservation
+  private let monitorPort: PortReservation
   private let folder: String
 
   package init(_ options: Options = Options()) throws {
     port = try PortReservation()
+    monitorPort = try PortReservation()
     folder = try TemporaryFolder.make("settle-nats")
     var lines = ["listen: 127.0.0.1:\(port.port)", "max_payload: 1MB"]
     if options.hasJetStream { lines.append("jetstream { store_dir: \"\(folder)/store\" }") }
+    if options.isMonitored { lines.append("http: 127.0.0.1:\(monitorPort.port)") }
     if let user = options.user {
       lines.append("authorization { user: \(user.name), password: \(user.password) }")
+    }
+    if let certificate = options.certificate {
+      lines.append("tls { cert_file: \"\(certificate.file)\", key_file: \"\(certificate.key)\" }")
     }
     if let cluster = options.cluster {
       let routes = cluster.others.map { "nats://127.0.0.1:\($0)" }.joined(separator: ", ")
@@ -56,6 +66,7 @@ package final class NATSServer {
   }
 
   package var url: String { "nats://127.0.0.1:\(port.port)" }
+  package var monitorURL: String { "http://127.0.0.1:\(monitorPort.port)" }
 
   package func start() throws {
     process = try GuardedProcess(

@@ -55,7 +55,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .cluster:
       [
         "name", "member", "nats", "credentials_file", "username", "password_file", "ca", "cert",
-        "key", "partitions", "replicas",
+        "key", "partitions", "replicas", "monitor",
       ]
     case .shutdown: ["timeout"]
     case .lane: ["rate", "burst", "window", "busy"]

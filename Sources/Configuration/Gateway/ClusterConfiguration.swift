@@ -22,6 +22,8 @@ package struct ClusterConfiguration: Hashable, Sendable {
   package var partitions = 64
   /// How many servers of the engine keep each value.
   package var replicas = 3
+  /// The monitoring addresses of the servers, such as `http://10.0.0.1:8222`.
+  package var monitors: [String] = []
 
   package init(name: String) { self.name = name }
 
@@ -50,6 +52,7 @@ struct ClusterReader {
 
   /// The ports of an address of a server.
   private static let port = 4222
+  private static let monitorPort = 8222
   private static let forms = "nats://HOST[:PORT], or tls://HOST[:PORT] for TLS"
 
   func cluster(_ fields: Section) -> (cluster: ClusterConfiguration, positions: ClusterPositions) {
@@ -80,7 +83,25 @@ struct ClusterReader {
       }
       cluster.replicas = replicas
     }
+    readMonitors(fields, into: &cluster)
     return (cluster, positions)
+  }
+
+  private func readMonitors(_ fields: Section, into cluster: inout ClusterConfiguration) {
+    let expected = "http://HOST[:PORT], the monitoring address of a server"
+    guard let node = fields["monitor"] else { return }
+    for element in node.elements ?? [node] {
+      guard let text = element.text, text.hasPrefix("http://"),
+        let (host, port) = try? BrokerURL.hostAndPort(
+          text.dropFirst("http://".count),
+          standard: Self.monitorPort
+        )
+      else {
+        _ = fields.reject(element, "monitor", expected: expected) as String?
+        continue
+      }
+      cluster.monitors.append("http://\(host.contains(":") ? "[\(host)]" : host):\(port)")
+    }
   }
 
   /// Checks what depends on other sections.

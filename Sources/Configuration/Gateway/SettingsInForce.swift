@@ -108,6 +108,7 @@ struct SettingsInForce {
     if let path = cluster.key { add("cluster.key", path) }
     add("cluster.partitions", String(cluster.partitions))
     add("cluster.replicas", String(cluster.replicas))
+    add("cluster.monitor", cluster.monitors.isEmpty ? "none" : cluster.monitors.joined(separator: " "))
   }
 
   private mutating func addSurfaces() {

@@ -136,6 +136,21 @@ package struct StatusAdvice {
           + " \(named("cluster.nats"))."
       add("engine", problem, advice: advice)
     }
+    if cluster.engine.writesFirst == false {
+      add(
+        "engine",
+        "a loss of power may lose accepted values: \(cluster.engine.writesReason ?? "")",
+        advice: "Set sync_interval: always in the jetstream settings of every server of NATS, 2.10 or newer."
+      )
+    }
+    if cluster.isContested {
+      add(
+        "cluster",
+        "its sessions at the broker end as soon as they are made",
+        advice: "Another cluster at this broker has the same name: give one of them another"
+          + " \(named("cluster.name"))."
+      )
+    }
     if let own = cluster.members.first(where: { $0.name == cluster.member }), !own.hasSameDevices {
       add(
         "cluster",

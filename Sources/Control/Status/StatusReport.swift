@@ -92,6 +92,9 @@ extension StatusReport {
     /// The owner of each partition, by number; `nil` where it has none.
     package var owners: [String?] = []
     package var engine = Engine()
+    /// Whether the sessions of this member end as soon as they are made, as where another cluster of
+    /// the same name uses the broker.
+    package var isContested = false
 
     package init() {}
 
@@ -110,6 +113,7 @@ extension StatusReport {
         .array(owners.enumerated().map { .object(["partition": .count($0), "owner": .text($1)]) })
       }
       members.object("engine", &engine)
+      members.flag("contested", &isContested)
     }
   }
 
@@ -176,6 +180,10 @@ extension StatusReport {
     package var waiting = 0
     /// Requests that wait for other members.
     package var passed = 0
+    /// Whether each server writes to its disk before it acknowledges; `nil` where that is unknown.
+    package var writesFirst: Bool?
+    /// Why a loss of power may lose accepted values, or why that is unknown.
+    package var writesReason: String?
 
     package init() {}
 
@@ -184,6 +192,8 @@ extension StatusReport {
       members.text("problem", &problem)
       members.count("waiting", &waiting)
       members.count("passed", &passed)
+      members.flag("writes_first", &writesFirst)
+      members.text("writes_reason", &writesReason)
     }
   }
 

@@ -161,6 +161,41 @@ package struct NATSSettings: Hashable, Sendable {
   }
 }
 
+extension NATSSettings {
+  /// A reason of libnats without the place in its sources, such as `(conn.c:1905)`, and with the
+  /// settings to look at.
+  func words(_ reason: String) -> String {
+    var text = reason[...]
+    if let start = reason.firstIndex(of: "("), reason[start...].prefix(20).contains(":") {
+      text = reason[..<start]
+      while text.hasSuffix(" ") || text.hasSuffix(":") { text.removeLast() }
+    }
+    // Such as "Authentication Violation", "Authorization Violation", and "Not Authorized".
+    if text.hasPrefix("Auth") || text.hasPrefix("Not Auth") {
+      return "the servers refuse the credentials (\(text)); see cluster.credentials_file, or"
+        + " cluster.username and cluster.password_file"
+    }
+    if text.hasPrefix("Secure Connection") {
+      return "the servers do not speak TLS: write nats:// instead of tls:// in cluster.nats"
+    }
+    return text.hasPrefix("SSL") ? tlsWords(text) : String(text)
+  }
+
+  /// libnats does not say what is wrong with TLS.
+  private func tlsWords(_ text: Substring) -> String {
+    guard servers.contains(where: { $0.hasPrefix("tls:") }) else {
+      return "the servers want TLS (\(text)): write tls:// instead of nats:// in cluster.nats"
+    }
+    let files = [("ca", ca), ("cert", certificate), ("key", key)]
+    for case (let name, let file?) in files where unsafe access(file, R_OK) != 0 {
+      return "\(file), the file of cluster.\(name), cannot be read: \(unsafe String(cString: strerror(errno)))"
+    }
+    let authority = ca.map { "in \($0)" } ?? "in the system's store; see cluster.ca"
+    return "TLS failed (\(text)): the servers' certificate must be valid today, for the names in cluster.nats,"
+      + " and from an authority \(authority). The servers may want cluster.cert and cluster.key too"
+  }
+}
+
 /// Why there is no connection at all.
 package struct NATSProblem: Error, Hashable, Sendable, CustomStringConvertible {
   package let description: String

@@ -22,6 +22,7 @@ final class ClusterMember {
   let mqtt: MQTTSurface
   let sessions: PartitionSessions
   let engine: ClusterEngine
+  let monitor: ServerMonitor
   let name: String
   let settings: ClusterConfiguration
   let peers: PeerLink
@@ -51,6 +52,9 @@ final class ClusterMember {
   /// is logged.
   private static let conflictingLives = 4
   private var conflictPace = LogPace()
+  /// When another cluster was suspected last, and for how long `status` says so.
+  private var conflictAt: Moment?
+  private static let conflictMemory = Duration.seconds(60)
   private var clockPace = LogPace()
 
   /// Executes a request of another member.
@@ -85,6 +89,11 @@ final class ClusterMember {
       loop: context.loop,
       log: context.log
     )
+    do throws(OperationsError) {
+      monitor = try ServerMonitor(settings.monitors, loop: context.loop)
+    } catch {
+      throw EngineRefusal(error.description)
+    }
     membership = Membership(
       name: settings.member,
       incarnation: .random(in: 1...UInt64.max / 2),
@@ -111,6 +120,7 @@ final class ClusterMember {
   /// Starts connecting to the engine; nothing is driven before the records were read.
   func start() {
     let now = EventLoop.now()
+    if settings.monitors.isEmpty { diskWritesChanged() }
     var plan = JournalPlan.Settings()
     plan.commit = .milliseconds(50)
     context.core.openStore(
@@ -128,6 +138,7 @@ final class ClusterMember {
   }
 
   private func setHandlers() {
+    monitor.onChange = { [unowned self] in diskWritesChanged() }
     engine.onRecord = { [unowned self] key, record, revision in
       let now = EventLoop.now()
       if membership.observed(key, record, revision: revision, at: now) { passed.ownersChanged() }
@@ -287,6 +298,24 @@ final class ClusterMember {
     } else {
       context.log.info("The cluster's engine can be used", ["server": engine.server])
       rows.sayHello()
+      // A server that came back may have other settings.
+      monitor.ask()
+    }
+  }
+
+  private func diskWritesChanged() {
+    switch monitor.writes {
+    case .beforeAnswers: break
+    case .later(let server, let how):
+      context.log.error(
+        "A loss of power may lose accepted values: a server of the cluster's engine must have sync_interval: always",
+        ["server": server, "reason": how]
+      )
+    case .unknown(let reason):
+      context.log.warning(
+        "It is not known whether the cluster's engine writes to its disks before it acknowledges",
+        ["reason": reason]
+      )
     }
   }
 
@@ -307,15 +336,21 @@ final class ClusterMember {
   private func sessionEnded(_ partition: Partition, _ shortLives: Int) {
     let now = EventLoop.now()
     // A member that takes a partition over ends its session once.
-    if shortLives >= Self.conflictingLives, membership.view.owner(of: partition) == name,
-      conflictPace.record(at: now) != nil
-    {
-      context.log.error(
-        "A session ends as soon as it is made: has another cluster at this broker the same name?",
-        ["cluster": settings.name, "partition": "\(partition)"]
-      )
+    if shortLives >= Self.conflictingLives, membership.view.owner(of: partition) == name {
+      conflictAt = now
+      if conflictPace.record(at: now) != nil {
+        context.log.error(
+          "A session ends as soon as it is made: has another cluster at this broker the same name?",
+          ["cluster": settings.name, "partition": "\(partition)"]
+        )
+      }
     }
     membership.disconnected(partition, at: now)
+  }
+
+  /// Whether another cluster of the same name seems to use the broker.
+  func isContested(at now: Moment) -> Bool {
+    conflictAt.map { $0.duration(to: now) < Self.conflictMemory } ?? false
   }
 
   // MARK: - Other members

@@ -21,12 +21,18 @@ final class ClusterBench {
   private var processes: [String: GatewayProcess] = [:]
   private var clients: [String: ControlClient] = [:]
 
-  /// `settings` are lines of every member's configuration beside those of the cluster.
-  init(devices: String, members: [String] = ["a", "b", "c"], settings: String = "") throws {
-    broker = try TestBroker()
-    try broker.start()
+  /// `settings` are lines of every member's configuration beside those of the cluster; `broker` runs,
+  /// and is used in place of one of its own.
+  init(
+    devices: String,
+    members: [String] = ["a", "b", "c"],
+    settings: String = "",
+    broker: TestBroker? = nil
+  ) throws {
+    self.broker = try broker ?? TestBroker()
+    try self.broker.start()
     server = try NATSServer()
-    witness = try RecordingSubscriber(port: broker.port)
+    witness = try RecordingSubscriber(port: self.broker.port)
     folder = try TemporaryFolder.make("settle-cluster")
     guard unsafe mkdir(folder + "/devices", 0o700) == 0 else {
       throw GatewayProcess.Failure(description: "no folder for devices: \(errno)")

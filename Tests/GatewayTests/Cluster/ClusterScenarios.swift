@@ -204,6 +204,18 @@ import Testing
     for place in 1...12 { #expect(bench.witness.texts(on: "cmd/\(place)") == ["44"]) }
   }
 
+  @Test func `another cluster of the same name at the broker is in the status`() throws {
+    let bench = try ClusterBench(devices: Self.lamps, members: ["a"])
+    let other = try ClusterBench(devices: Self.lamps, members: ["z"], broker: bench.broker)
+    let client = try bench.client("a")
+    var wait = Wait()
+    var isContested = false
+    while !isContested, wait.remaining() != nil {
+      isContested = try client.ask(#"{"status":true}"#)["status"]?["contested"] == true
+    }
+    #expect(isContested, "\(bench.logs())\n\(other.logs())")
+  }
+
   @Test func `the status is online while any member lives, and each has its own`() throws {
     let bench = try ClusterBench(devices: Self.lamps, members: ["a", "b"])
     #expect(bench.witness.waitFor("settle/status", "online"))
