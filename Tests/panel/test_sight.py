@@ -359,6 +359,43 @@ class Sight(Case):
         count = 4 if "class" in self.stage.get("v1/devices/garage") else 3
         self.sums(["Leak at the washing machine: Wet", f"{count} open", "5 lamps on", "20.8°"])
 
+    def test_the_line_is_computed_only_when_what_it_depends_on_changed(self):
+        self.addCleanup(lambda: [self.stage.report(key, value) for key, value in states(HOUSE).items()])
+        self.sums(["Kitchen Window open", "6 lamps on", "20.8°", "Garden Shed battery 8 %"])
+        self.browser.run("""
+            globalThis.counted = { sums: 0, draws: 0, longest: 0 };
+            const { bar } = settlePanel, { sum, update } = bar, later = setTimeout;
+            bar.sum = function () { counted.sums += 1; sum.call(this); };
+            bar.update = function (devices) {
+              counted.draws += 1;
+              globalThis.setTimeout = (call, delay) => { counted.longest = Math.max(counted.longest, delay); return later(call, delay); };
+              try { update.call(this, devices); } finally { globalThis.setTimeout = later; }
+            };""")
+
+        def flood(key, value):
+            """Values of one key, 100 a second for 2 s; returns how often the line was computed, and the page drawn."""
+            self.browser.run("Object.assign(counted, { sums: 0, draws: 0, longest: 0 })")
+            start = time.monotonic()
+            for number in range(200):
+                self.stage.report(key, value(number))
+                time.sleep(max(0, start + number / 100 - time.monotonic()))
+            self.stage.devices.flush()
+            time.sleep(0.5)
+            self.browser.wait("return settlePanel.bar.timer === null && !settlePanel.isPlanned", what="nothing is left to draw")
+            return self.browser.run("return counted") | {"seconds": time.monotonic() - start}
+
+        # The level of a lamp that is on does not count.
+        dimmed = flood("worktop/brightness", lambda number: str(1 + number % 100))
+        self.assertGreater(dimmed["draws"], 5)
+        self.assertEqual(dimmed["sums"], 0)
+        # A temperature does, at most four times a second, and none waits for longer.
+        warmed = flood("shed/temperature", lambda number: f"{number / 10}")
+        self.assertGreater(warmed["sums"], 1)
+        self.assertLessEqual(warmed["sums"], warmed["seconds"] * 4 + 1)
+        self.assertLessEqual(warmed["longest"], 250)
+        self.stage.report("desk-lamp/power", "false")
+        self.sums(["Kitchen Window open", "5 lamps on", "20.8°", "Garden Shed battery 8 %"])
+
     def test_what_has_left_can_be_taken_back(self):
         key = "worktop/brightness"
         self.addCleanup(self.stage.report, key, "49")

@@ -4,14 +4,14 @@
 // The bar: the connection, the search, the filters, the count, and the page that asks for the token.
 
 import { h, hide, say, set } from "./dom.js";
-import { sumsOf } from "./house.js";
+import { partOf, sumsOf } from "./house.js";
 import { keep, stored } from "./settings.js";
 import { counted } from "./values.js";
 import { t } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
 /** The least time, in milliseconds, between two counts. */
-const PACE = 200;
+const PACE = 250;
 /** When the devices were imported that somebody has looked at last, in this browser. */
 const SEEN = "settle.imported";
 
@@ -28,6 +28,9 @@ export class Bar {
     /** What sums up the house, by name, with the button of each. */
     this.sums = new Map();
     this.sumButtons = new Map();
+    /** The devices that changed since the last count, and what each contributes to the sums. */
+    this.changed = new Set();
+    this.parts = new WeakMap();
     byId("notice-show").addEventListener("click", () => {
       this.lookedAtAdded();
       app.page.showOnly("added");
@@ -55,12 +58,30 @@ export class Bar {
 
   toggle(only) { this.app.page.showOnly(this.app.page.only === only ? null : only); }
 
+  /** Whether the sums are others: there are other tiles, or what a changed device contributes is another. */
+  hasOtherSums() {
+    const { tiles } = this.app.page;
+    let isOther = this.summed !== tiles;
+    this.summed = tiles;
+    for (const device of isOther ? tiles.keys() : this.changed) {
+      const part = tiles.has(device) ? partOf(device, tiles.get(device).plan) : null;
+      isOther ||= this.parts.get(device) !== part;
+      this.parts.set(device, part);
+    }
+    this.changed.clear();
+    return isOther;
+  }
+
+  sum() {
+    this.found = sumsOf([...this.app.page.tiles].map(([device, tile]) => [device, tile.plan]));
+  }
+
   /** A line that sums up the house; each part of it is a filter. */
   sumUp() {
     const { page } = this.app;
-    const sums = sumsOf([...page.tiles].map(([device, tile]) => [device, tile.plan]));
+    if (this.hasOtherSums()) this.sum();
     const old = this.sums.get(page.only);
-    this.sums = new Map(sums.map((sum) => [`sum:${sum.name}`, sum]));
+    this.sums = new Map(this.found.map((sum) => [`sum:${sum.name}`, sum]));
     // What filters the page stays until it is pressed again.
     if (old && !this.sums.has(page.only)) this.sums.set(page.only, old);
     const row = byId("sums");
@@ -139,14 +160,15 @@ export class Bar {
     set(document.body, "data-link", this.state);
   }
 
-  /** Counts, but not at every frame. */
-  update() {
+  /** Counts after a change of `devices`, but not at every frame. */
+  update(devices = []) {
+    for (const device of devices) this.changed.add(device);
     const now = performance.now();
     if (now - this.countedAt < PACE) {
       this.timer ??= setTimeout(() => {
         this.timer = null;
         this.update();
-      }, PACE + 20);
+      }, Math.ceil(PACE - (now - this.countedAt)));
       return;
     }
     this.countedAt = now;

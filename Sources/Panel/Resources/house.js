@@ -557,13 +557,21 @@ export function sumsOf(planned) {
   const lamps = own.filter(([, plan]) => plan.kind === "light" || plan.isLamp);
   const lit = lamps.filter(([, plan]) => isOn(plan));
   add("lamps", t("lampsOn", lit.length), lit.length > 0 ? lit : lamps);
-  const warm = own.map((one) => [...one, one[0].keys.find((key) => key.class === "temperature" && /^(local_|current_|room_)?temperature$/i.test(key.id) && typeof key.shown === "number")])
+  const warm = own.map((one) => [...one, one[0].keys.find((key) => isWarmth(key) && typeof key.shown === "number")])
     .filter(([, , key]) => key).sort((a, b) => a[2].shown - b[2].shown);
   const middle = warm[warm.length >> 1]?.[2];
   if (middle) add("warm", short(middle, middle.shown), warm);
   each("low", (name, key) => t("lowBattery", name, spoken(key, key.shown).toLowerCase()), (count) => t("lowBatteries", count));
   return sums;
 }
+
+/** What a device contributes to the sums, as a text: the sums of the same texts are the same. */
+export function partOf(device, plan) {
+  const told = device.keys.filter((key) => key.notice || isWarmth(key)).map((key) => [key.key, key.notice, key.shown]);
+  return JSON.stringify([isOn(plan), isOpenCover(plan), told]);
+}
+
+function isWarmth(key) { return key.class === "temperature" && /^(local_|current_|room_)?temperature$/i.test(key.id); }
 
 /** The most that are named one by one. */
 const FEW = 2;

@@ -242,7 +242,7 @@ class Panel {
     this.pace.count(tiles.length, now);
     if (devices.has(this.sheet.device)) this.sheet.update(now);
     this.pending.update(now);
-    this.bar.update();
+    this.bar.update(devices);
   }
 
   /** Counts a key's progress, announces a failure, and draws the key again when its text changes by itself. */
