@@ -101,33 +101,37 @@ function action(key, label, app) {
 
 // Text
 
+/** Marks a field in which something is typed that is not sent. */
+function draft(field, isTyped) { field.toggleAttribute("data-typed", isTyped); }
+
+function isDraft(field) { return field.hasAttribute("data-typed"); }
+
 function text(key, label, app) {
-  let isTyped = false;
   // What was shown when the draft was begun: a newer value replaces a draft that was left.
   let basis;
   const field = h("input", {
     class: "field", type: "text", dir: "auto", "aria-label": label, autocomplete: "off", enterkeyhint: "send",
     oninput: () => {
-      if (!isTyped) basis = key.shown;
-      isTyped = true;
+      if (!isDraft(field)) basis = key.shown;
+      draft(field, true);
     },
     onkeydown: (event) => {
       if (event.key === "Enter") send();
       if (event.key === "Escape") {
-        isTyped = false;
+        draft(field, false);
         update();
       }
     },
   });
   const send = () => {
-    isTyped = false;
+    draft(field, false);
     if (key.type === "action") app.press(key, field.value);
     else app.set(key, field.value);
   };
   const update = () => {
-    if (isTyped && document.activeElement !== field && !same(basis, key.shown)) isTyped = false;
+    if (isDraft(field) && document.activeElement !== field && !same(basis, key.shown)) draft(field, false);
     set(field, "aria-invalid", key.refusal ? "true" : null);
-    if (isTyped || key.type === "action") return;
+    if (isDraft(field) || key.type === "action") return;
     const shown = key.shown ?? "";
     if (field.value !== shown) field.value = shown;
   };
@@ -172,7 +176,6 @@ function number(key, label, app) {
 
 /** The value as a field, in which it can be typed. */
 function figureField(key, label, app, stepBy) {
-  let isTyped = false;
   const ends = key.range?.map((end) => outward(key, end));
   const field = h("input", {
     class: "figure", type: "text", inputmode: "decimal", role: "spinbutton", autocomplete: "off", "aria-label": `${label}, ${t("typeValue")}`,
@@ -182,7 +185,7 @@ function figureField(key, label, app, stepBy) {
       const count = event.key === "ArrowLeft" || event.key === "ArrowRight" ? 0 : STEPS[event.key];
       if (count) {
         event.preventDefault();
-        isTyped = false;
+        draft(field, false);
         stepBy(count);
       } else if (event.key === "Enter") {
         commit();
@@ -190,20 +193,20 @@ function figureField(key, label, app, stepBy) {
       } else if (event.key === "Escape") {
         // The first Escape restores the value and leaves the field; the next one closes the sheet.
         event.preventDefault();
-        isTyped = false;
+        draft(field, false);
         update();
         field.blur();
       }
     },
-    oninput: () => { isTyped = true; },
+    oninput: () => draft(field, true),
     onblur: () => {
       commit();
       update();
     },
   });
   const commit = () => {
-    if (!isTyped) return;
-    isTyped = false;
+    if (!isDraft(field)) return;
+    draft(field, false);
     const text = field.value.trim();
     if (text === "") return;
     // The gateway knows the range that a percentage is a part of.
@@ -217,7 +220,7 @@ function figureField(key, label, app, stepBy) {
   const update = () => {
     const value = key.shown;
     const shown = textOf(key, value);
-    if (!isTyped && field.value !== shown) {
+    if (!isDraft(field) && field.value !== shown) {
       field.value = shown;
       // What is typed next replaces it.
       if (document.activeElement === field) field.select();
