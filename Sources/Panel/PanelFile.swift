@@ -67,6 +67,8 @@ package struct PanelFile: Sendable {
     "tiles.css": PanelFile(PackageResources.tiles_css, style),
     "tiles.js": PanelFile(PackageResources.tiles_js, script),
     "values.js": PanelFile(PackageResources.values_js, script),
+    "wall.css": PanelFile(PackageResources.wall_css, style),
+    "wall.js": PanelFile(PackageResources.wall_js, script),
     "words.js": PanelFile(PackageResources.words_js, script),
   ]
 

@@ -74,6 +74,7 @@ export class Bar {
 
   sum() {
     this.found = sumsOf([...this.app.page.tiles].map(([device, tile]) => [device, tile.plan]));
+    this.app.wall?.see(this.found);
   }
 
   /** A line that sums up the house; each part of it is a filter. */

@@ -140,8 +140,13 @@ export class Page {
     this.spread();
   }
 
-  /** Puts sections side by side where they fit. */
   spread() {
+    this.layOut();
+    this.app.wall?.fit();
+  }
+
+  /** Puts sections side by side where they fit. */
+  layOut() {
     this.width = this.house.clientWidth;
     // Spans that are too wide would add columns of their own.
     this.house.toggleAttribute("data-measured", true);
@@ -150,6 +155,7 @@ export class Page {
     const shown = this.sections.filter((section) => section.shown > 0);
     placesOf(shown.map((section) => section.shown), columns).forEach((place, at) => {
       const { style } = shown[at].node;
+      shown[at].place = place;
       for (const [name, value] of Object.entries(place)) {
         if (style.getPropertyValue(`--${name}`) !== String(value)) style.setProperty(`--${name}`, value);
       }

@@ -9,7 +9,7 @@ import { FADE, House, labelOf, Order, OVERDUE, unlocks } from "./house.js";
 import { Link } from "./link.js";
 import { failureText, Rings } from "./mark.js";
 import { Page } from "./page.js";
-import { Choices, followUpgrades, Settings, Shared, showTheme, startKiosk } from "./settings.js";
+import { Choices, followUpgrades, Settings, Shared, showTheme } from "./settings.js";
 import { PendingBar, Sheet } from "./sheet.js";
 import { spoken } from "./values.js";
 import { choose, t, translate } from "./words.js";
@@ -291,6 +291,7 @@ class Panel {
   }
 
   alert(text) {
+    this.wall?.wake();
     const alerts = byId("alerts");
     alerts.textContent = "";
     // Cleared first, so that a repeated text is announced again.
@@ -303,7 +304,7 @@ choose(choices.get("language", null));
 showTheme(choices.get("theme", "auto"));
 translate();
 const panel = new Panel(choices);
-startKiosk();
+if (new URLSearchParams(location.search).has("kiosk")) import("./wall.js").then(({ Wall }) => { panel.wall = new Wall(panel); });
 panel.link.run();
 // For tests.
 globalThis.settlePanel = panel;

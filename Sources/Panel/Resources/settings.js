@@ -117,13 +117,6 @@ function importSection(link) {
   return section;
 }
 
-/** A display on the wall, at `?kiosk`, stays awake. */
-export function startKiosk() {
-  if (!new URLSearchParams(location.search).has("kiosk")) return;
-  document.documentElement.dataset.kiosk = "";
-  stayAwake();
-}
-
 // After an upgrade of the gateway the page loads itself again.
 
 /** How long a page waits that is used at the moment. */
@@ -144,14 +137,6 @@ export async function followUpgrades(panel) {
 function renew(panel) {
   if (panel.isIdle) location.reload();
   else setTimeout(() => renew(panel), LATER);
-}
-
-/** Keeps the screen on, where the browser allows it: over HTTPS and at localhost. */
-async function stayAwake() {
-  if (!navigator.wakeLock) return;
-  const request = () => navigator.wakeLock.request("screen").catch(() => {});
-  document.addEventListener("visibilitychange", () => { if (document.visibilityState === "visible") request(); });
-  await request();
 }
 
 // A QR code of a short text (ISO/IEC 18004): bytes, the lowest error correction, versions 1 to 9, mask 0.

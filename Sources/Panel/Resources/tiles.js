@@ -287,7 +287,8 @@ function cover({ movement, position }, app) {
 }
 
 function power({ main }, app) {
-  const control = toggle(main, labelOf(main), app, [h("span", { class: "wide-on" }, textOf(main, true)), h("span", { class: "wide-off" }, textOf(main, false))]);
+  const words = [["wide-on", textOf(main, true)], ["wide-off", textOf(main, false)]];
+  const control = toggle(main, labelOf(main), app, words.map(([name, text]) => h("span", { class: name, "data-long": isLong(text) }, text)));
   return { node: h("div", { class: "tile-body wide" }, control.aside), mark: null, update: control.update, text: () => powerText(main, app) };
 }
 
@@ -311,6 +312,9 @@ function action({ main }, app) {
   return { node: h("div", { class: "tile-body moves" }, ...buttons), mark: null, update: () => {}, text: () => main.name ?? readable(main.id) };
 }
 
+/** Whether a word is too long for large type. */
+function isLong(text) { return text.length > 9; }
+
 /** Readings: small figures with their names, the telling one first. What has no room wraps out of sight. */
 function figures({ readings, sense, battery }) {
   const others = readings.filter((key) => key !== sense && key.class !== "battery");
@@ -330,6 +334,7 @@ function figures({ readings, sense, battery }) {
         const end = typeof key.shown === "number" ? text.lastIndexOf(" ") : -1;
         say(figure, end < 0 ? text : text.slice(0, end));
         say(unit, end < 0 ? "" : text.slice(end));
+        figure.toggleAttribute("data-long", end < 0 && isLong(text));
         if (below) say(small, batteryText(below));
       }
     },
