@@ -55,6 +55,7 @@ package struct PanelFile: Sendable {
     "icon-512.png": PanelFile(PackageResources.icon_512_png, "image/png"),
     "icon.svg": PanelFile(PackageResources.icon_svg, "image/svg+xml"),
     "link.js": PanelFile(PackageResources.link_js, script),
+    "log.js": PanelFile(PackageResources.log_js, script),
     "mark.js": PanelFile(PackageResources.mark_js, script),
     "outbox.js": PanelFile(PackageResources.outbox_js, script),
     "page.js": PanelFile(PackageResources.page_js, script),

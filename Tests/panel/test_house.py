@@ -325,6 +325,32 @@ class House(Case):
         self.browser.wait("return !globalThis.isOld && globalThis.settlePanel?.link.state === 'live'", what="the page has loaded itself again")
         self.assertEqual(self.browser.run("return location.search"), path)
 
+    def test_settings_list_the_newest_commands_of_all_devices(self):
+        lines = "return [...document.querySelectorAll('#settings .log li')].map((line) => [...line.children].map((cell) => cell.innerText.trim()).slice(1))"
+        self.stage.send({"key": "plug/power", "set": True, "source": "rule"})
+        wait_for(lambda: self.stage.told("plug/power"), what="the plug's command")
+        # Values that were replaced before they were sent are no commands.
+        self.stage.send(*({"key": "fan/speed", "set": number, "source": "cli"} for number in (3, 4, 5)))
+        self.browser.wait("return document.querySelector('#house [data-device=fan]').tile.device.keys[0].phase === 'confirmed'")
+        self.browser.click("#open-settings")
+        self.browser.click("#settings details:has(.log) summary")
+        self.browser.wait(lines.replace("return ", "return (") + ").length === 2")
+        self.assertEqual(self.browser.run(lines), [["Fan, Speed", "5", "Confirmed · cli"], ["Plug, Power", "On", "Confirmed · rule"]])
+        # It follows while it is open.
+        self.stage.deaf.add("plug")
+        self.addCleanup(self.stage.deaf.discard, "plug")
+        self.stage.send({"key": "plug/power", "set": False, "now": True})
+        self.browser.wait("return document.querySelector('#settings .log li').innerText.includes('http')")
+        self.browser.wait("return document.querySelector('#settings .log li').className === 'bad'", what="the command has failed")
+        self.assertEqual(len(self.browser.run(lines)), 3)
+        # It keeps 200.
+        self.browser.run("""
+            const { log, house } = settlePanel, key = house.find("fan/speed");
+            for (let id = 0; id < 300; id += 1) log.take(key, { id, phase: "sending", value: 1, source: "x", at: new Date().toISOString(), reason: null });""")
+        self.browser.wait("return document.querySelectorAll('#settings .log li').length === 200")
+        self.assertEqual(self.browser.run("return [settlePanel.log.commands.size, document.documentElement.scrollWidth <= innerWidth]"), [200, True])
+        self.browser.run("document.querySelector('#settings').close()")
+
     def test_theme_and_language_are_chosen(self):
         # The page may write its choices once more after the storage was cleared.
         self.addCleanup(self.browser.run, "for (const name of ['theme', 'language']) settlePanel.settings.choices.set(name, 'auto')")

@@ -7,6 +7,7 @@ import { Bar } from "./bar.js";
 import { Pace, say } from "./dom.js";
 import { FADE, House, labelOf, Order, OVERDUE, unlocks } from "./house.js";
 import { Link } from "./link.js";
+import { Log } from "./log.js";
 import { failureText, Rings } from "./mark.js";
 import { Page } from "./page.js";
 import { Choices, followUpgrades, Settings, Shared, showTheme } from "./settings.js";
@@ -22,6 +23,7 @@ const byId = (id) => document.getElementById(id);
 class Panel {
   constructor(choices) {
     this.house = new House();
+    this.log = new Log();
     this.pace = new Pace(byId("house"));
     this.rings = new Rings(this.pace);
     this.shared = new Shared(choices, () => this.isLoaded && this.page.build());
@@ -84,6 +86,7 @@ class Panel {
     // A rejected change can name an unknown key.
     if (!key) return;
     this.house.count(event);
+    this.log.take(key, event);
     key.event(event, this.house.moment(event.at, now), now);
     if (key.awaitsRow) this.expectRow(key);
     if (event.phase === "confirmed" && key.isOwn && event.id === key.newest) {

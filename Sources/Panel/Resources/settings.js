@@ -38,7 +38,7 @@ export class Settings {
     if (!app.shared.isKept) parts.push(h("p", { class: "setting quiet" }, t("sharedInMemory")));
     if (app.link.token !== null) parts.push(this.share(app.link.token));
     dialog.showModal();
-    dialog.replaceChildren(h("div", { class: "sheet-inner" }, ...parts, lanesSection(app.link, dialog), importSection(app.link)));
+    dialog.replaceChildren(h("div", { class: "sheet-inner" }, ...parts, app.log.section(), lanesSection(app.link, dialog), importSection(app.link)));
   }
 
   /** A code that another device scans to sign in. */

@@ -78,7 +78,7 @@ const TABLE = {
     commands: (n, text) => `${text} ${n === 1 ? "command" : "commands"}`,
     // The timeline
     timeline: "timeline", underWay: "Under way", noCommand: "No command since this page was opened.",
-    commandsList: "Commands, the newest first",
+    commandsList: "Commands, the newest first", newestCommands: "Newest commands",
     immediately: (apart) => `Each change is sent immediately${apart}`,
     whenQuiet: (delay, most, apart) => `Sent when quiet for ${delay}${most}${apart}`,
     atMost: (time) => `, ${time} at most`, apart: (time) => `, ${time} apart`,
@@ -170,7 +170,7 @@ const TABLE = {
     changes: (n, text) => `${text} ${n === 1 ? "Änderung" : "Änderungen"}`,
     commands: (n, text) => `${text} ${n === 1 ? "Befehl" : "Befehle"}`,
     timeline: "Verlauf", underWay: "Unterwegs", noCommand: "Kein Befehl, seit diese Seite geöffnet wurde.",
-    commandsList: "Befehle, der neueste zuerst",
+    commandsList: "Befehle, der neueste zuerst", newestCommands: "Neueste Befehle",
     immediately: (apart) => `Jede Änderung wird sofort gesendet${apart}`,
     whenQuiet: (delay, most, apart) => `Gesendet nach ${delay} Ruhe${most}${apart}`,
     atMost: (time) => `, spätestens nach ${time}`, apart: (time) => `, im Abstand von ${time}`,
