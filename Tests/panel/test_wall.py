@@ -191,6 +191,16 @@ class Wall(Case):
         self.assertEqual(self.page(), 0)
         self.assertEqual(len(self.stage.told("television/power")), told)
         self.assertTrue(self.browser.run("return document.querySelector(arguments[0]).ariaChecked === 'true'", self.tile("television", ".switch")))
+        # The same with touches, of which a browser makes pans.
+        self.addCleanup(self.browser.resize, 1280, 800)
+        self.browser.resize(1280, 800, touch=True)
+        x, y = self.middle(self.tile("television", ".switch"))
+        self.browser.touch("touchStart", (x, y))
+        for by in (20, 60, 110):
+            self.browser.touch("touchMove", (x - by, y + by / 20))
+        self.browser.touch("touchEnd")
+        self.browser.wait("return settlePanel.wall.at === 1", seconds=5)
+        self.assertEqual(len(self.stage.told("television/power")), told)
 
     # The way home
 
