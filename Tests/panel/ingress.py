@@ -4,9 +4,24 @@
 
 import http.client
 import http.server
+import os
+import socket
+import ssl
+import subprocess
 import threading
 
 PATH = "/api/hassio_ingress/c2V0dGxl"
+#: The name in the browser's address. That of Home Assistant's cloud is over TLS; others are no secure context.
+HOST = os.environ.get("HOST") or "127.0.0.1"
+IS_ENCRYPTED = HOST.endswith(".ui.nabu.casa")
+
+
+# This program finds the name, and believes its certificate, as the browser does.
+if HOST != "127.0.0.1":
+    resolve = socket.getaddrinfo
+    socket.getaddrinfo = lambda host, *rest, **more: resolve("127.0.0.1" if host == HOST else host, *rest, **more)
+    ssl._create_default_https_context = ssl._create_unverified_context
+
 
 def page(width):
     """Home Assistant's page: a sidebar of this width, and the app, which gets the address' query and fragment."""
@@ -45,9 +60,20 @@ class Core(Hop):
 
     width = 56
 
+    def encrypt(self, folder):
+        """Serves TLS, with a certificate of its own."""
+        certificate, key = f"{folder}/core.pem", f"{folder}/core.key"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}", "-keyout", key, "-out", certificate],
+                       check=True, stderr=subprocess.DEVNULL)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        # Each connection shakes hands on its own thread.
+        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+
     def headers(self, request):
         return {"X-Ingress-Path": PATH, "X-Forwarded-For": request.client_address[0],
-                "X-Forwarded-Host": request.headers["Host"], "X-Forwarded-Proto": "http"}
+                "X-Forwarded-Host": request.headers["Host"], "X-Forwarded-Proto": "https" if IS_ENCRYPTED else "http"}
 
     def answer(self, request):
         if request.path.startswith(PATH):

@@ -149,12 +149,14 @@ class Stage:
         self.url = f"http://127.0.0.1:{server.server_port}/"
 
     def enter_ingress(self):
-        """Serves the page in a frame of Home Assistant: `PANEL=ingress Tests/panel/run`."""
+        """Serves the page in a frame of Home Assistant: `PANEL=ingress HOST=homeassistant.local Tests/panel/run`."""
         supervisor = ingress.Supervisor(("127.0.0.1", 0), ("127.0.0.1", self.port))
         core = ingress.Core(("127.0.0.1", 0), ("127.0.0.1", supervisor.server_port))
         # The tests measure the page as wide as the window.
         core.width = 0
-        self.url = f"http://127.0.0.1:{core.server_port}{ingress.PATH}/"
+        if ingress.IS_ENCRYPTED:
+            core.encrypt(self.folder)
+        self.url = f"{'https' if ingress.IS_ENCRYPTED else 'http'}://{ingress.HOST}:{core.server_port}{ingress.PATH}/"
 
     def write(self, name, content):
         with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:

@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 import time
 
+import ingress
+
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
@@ -78,6 +80,7 @@ class Browser:
             "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
             "--no-first-run", "--disable-extensions", "--disable-background-networking", "--disable-sync",
             "--disable-component-update", "--no-default-browser-check", "--mute-audio",
+            f"--host-resolver-rules=MAP {ingress.HOST} 127.0.0.1", *(["--ignore-certificate-errors"] if ingress.IS_ENCRYPTED else []),
         ]
         answer = driver.call("POST", "/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome",
