@@ -14,7 +14,7 @@ import Testing
   private func answering(_ text: String) throws -> String {
     let made = try LoopbackPort.listener()
     try WorkerThread {
-      let client = unsafe accept(made.descriptor, nil, nil)
+      let client = accept(made.descriptor, nil, nil)
       var request = [UInt8](repeating: 0, count: 1024)
       _ = unsafe recv(client, &request, request.count, 0)
       let bytes = Array(text.utf8)
