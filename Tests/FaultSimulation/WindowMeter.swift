@@ -7,7 +7,7 @@ import LastOut
 /// The messages that take up room in the window of their lane.
 ///
 /// Nothing in such a lane can be confirmed, so every time is known: a message has room until the
-/// broker has had it for a quarter of a second, or until two seconds have passed without a word.
+/// broker has had it for a quarter of a second, or until half a second has passed without a word.
 struct WindowMeter {
   /// One message.
   struct Flight {
@@ -30,7 +30,7 @@ struct WindowMeter {
     var until: Moment
   }
 
-  static let patience = Duration.seconds(2)
+  static let patience = Duration.milliseconds(500)
   static let presumedTime = Duration.milliseconds(250)
 
   /// The sizes of fixed windows, by lane.
