@@ -59,9 +59,7 @@ struct Shutdown {
   /// least.
   private let patience: Duration
 
-  /// - Parameters:
-  ///   - timeout: `shutdown.timeout`.
-  ///   - now: The time of the request.
+  /// `timeout` is `shutdown.timeout`, and `now` the time of the request.
   init(timeout: Duration, at now: Moment, acknowledgedBefore: UInt64) {
     limit = now.advanced(by: timeout)
     deadline = limit

@@ -242,7 +242,8 @@ package enum TLSGreeting {
   ///
   /// Blocks: to resolve the name, and for up to `seconds` each to connect and to get an answer.
   package static func isAnswered(host: String, port: Int, seconds: Int = 3) -> Bool {
-    guard let descriptor = BlockingSocket.connected(host, port, seconds: seconds) else { return false }
+    guard let descriptor = BlockingSocket.connected(host, port, seconds: seconds)
+    else { return false }
     defer { close(descriptor) }
     let hello = clientHello
     guard unsafe send(descriptor, hello, hello.count, Int32(MSG_NOSIGNAL)) == hello.count

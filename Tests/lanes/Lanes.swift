@@ -21,7 +21,8 @@ import MeshSimulation
     case "silent": compareSilent()
     case "plot": LanePictures.write(scenes: scenes)
     case "evening": playEvenings(arguments.dropFirst().compactMap { UInt64($0) })
-    case let word?: print("lanes: unknown word \(word); vary, groups, silent, plot and evening are known")
+    case let word?:
+      print("lanes: unknown word \(word); vary, groups, silent, plot and evening are known")
     }
   }
 
@@ -64,9 +65,12 @@ import MeshSimulation
     }
   }
 
-  /// Lamps that work among lamps that never confirm: the time until the last that works has its value.
+  /// Lamps that work among lamps that never confirm: the time until the last that works has its
+  /// value.
   private static func compareSilent() {
-    MarkdownTable.row(["mesh", "never confirm", "best rate", "`auto`", "ratio", "second scene", "ratio"])
+    MarkdownTable.row([
+      "mesh", "never confirm", "best rate", "`auto`", "ratio", "second scene", "ratio",
+    ])
     MarkdownTable.row(Array(repeating: "---", count: 7))
     for mesh in MeshParameters.all {
       let contest = Contest(mesh, lamps: 30, scenes: scenes)
@@ -76,8 +80,8 @@ import MeshSimulation
         let auto = contest.arrivals(LaneLimits(window: .auto), silent: silent)
         MarkdownTable.row([
           mesh.name, "\(silent) of 30", MarkdownTable.seconds(best.first),
-          MarkdownTable.seconds(auto.first), "\((auto.first / best.first * 100).rounded() / 100)",
-          MarkdownTable.seconds(auto.second), "\((auto.second / best.second * 100).rounded() / 100)",
+          MarkdownTable.seconds(auto.first), ratio(auto.first, best.first),
+          MarkdownTable.seconds(auto.second), ratio(auto.second, best.second),
         ])
       }
     }
@@ -105,7 +109,11 @@ import MeshSimulation
   }
 
   private static func ratio(_ one: Contest.Result, _ other: Contest.Result) -> String {
-    "\((one.time / other.time * 100).rounded() / 100)"
+    ratio(one.time, other.time)
+  }
+
+  private static func ratio(_ one: Double, _ other: Double) -> String {
+    "\((one / other * 100).rounded() / 100)"
   }
 }
 

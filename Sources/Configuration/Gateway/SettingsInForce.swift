@@ -108,7 +108,8 @@ struct SettingsInForce {
     if let path = cluster.key { add("cluster.key", path) }
     add("cluster.partitions", String(cluster.partitions))
     add("cluster.replicas", String(cluster.replicas))
-    add("cluster.monitor", cluster.monitors.isEmpty ? "none" : cluster.monitors.joined(separator: " "))
+    let monitors = cluster.monitors.joined(separator: " ")
+    add("cluster.monitor", monitors.isEmpty ? "none" : monitors)
   }
 
   private mutating func addSurfaces() {

@@ -140,7 +140,8 @@ package struct StatusAdvice {
       add(
         "engine",
         "a loss of power may lose accepted values: \(cluster.engine.writesReason ?? "")",
-        advice: "Set sync_interval: always in the jetstream settings of every server of NATS, 2.10 or newer."
+        advice: "Set sync_interval: always in the jetstream settings of every server of NATS, 2.10"
+          + " or newer."
       )
     }
     if cluster.isContested {

@@ -170,9 +170,10 @@ package struct StatusText {
       engine.problem ?? "\(engine.server ?? "connected"): works, \(waiting) for it",
       engine.problem == nil ? .plain : .bad
     )
-    if engine.writesFirst == true { add("", "its servers write to their disks before they acknowledge") }
+    let words = "its servers write to their disks before they acknowledge"
+    if engine.writesFirst == true { add("", words) }
     if engine.writesFirst == nil, let reason = engine.writesReason {
-      add("", "not known whether its servers write to their disks before they acknowledge: \(reason)")
+      add("", "not known whether \(words): \(reason)")
     }
   }
 

@@ -188,11 +188,13 @@ extension NATSSettings {
     }
     let files = [("ca", ca), ("cert", certificate), ("key", key)]
     for case (let name, let file?) in files where unsafe access(file, R_OK) != 0 {
-      return "\(file), the file of cluster.\(name), cannot be read: \(unsafe String(cString: strerror(errno)))"
+      let reason = unsafe String(cString: strerror(errno))
+      return "\(file), the file of cluster.\(name), cannot be read: \(reason)"
     }
     let authority = ca.map { "in \($0)" } ?? "in the system's store; see cluster.ca"
-    return "TLS failed (\(text)): the servers' certificate must be valid today, for the names in cluster.nats,"
-      + " and from an authority \(authority). The servers may want cluster.cert and cluster.key too"
+    return "TLS failed (\(text)): the servers' certificate must be valid today, for the names in"
+      + " cluster.nats, and from an authority \(authority). The servers may want cluster.cert and"
+      + " cluster.key too"
   }
 }
 

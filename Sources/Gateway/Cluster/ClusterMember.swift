@@ -146,6 +146,7 @@ final class ClusterMember {
     engine.onRecordsRead = { [unowned self] in
       membership.readAll(at: EventLoop.now())
       rows.sayHello()
+      monitor.ask()
     }
     store.onOpened = { [unowned self] in opened($0, epoch: $1, $2) }
     store.onLost = { [unowned self] in membership.lost($0, epoch: $1, at: EventLoop.now()) }

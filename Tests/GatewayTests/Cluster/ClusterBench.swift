@@ -31,7 +31,9 @@ final class ClusterBench {
   ) throws {
     self.broker = try broker ?? TestBroker()
     try self.broker.start()
-    server = try NATSServer()
+    var options = NATSServer.Options()
+    options.isMonitored = true
+    server = try NATSServer(options)
     witness = try RecordingSubscriber(port: self.broker.port)
     folder = try TemporaryFolder.make("settle-cluster")
     guard unsafe mkdir(folder + "/devices", 0o700) == 0 else {
@@ -72,6 +74,7 @@ final class ClusterBench {
         nats: ["\(server.url)"]
         partitions: \(partitions)
         replicas: 1
+        monitor: \(server.monitorURL)
       \(settings)
       """,
       to: folder + "/\(file ?? member).yaml"

@@ -204,6 +204,20 @@ import Testing
     for place in 1...12 { #expect(bench.witness.texts(on: "cmd/\(place)") == ["44"]) }
   }
 
+  /// The settings of the bench's server are the usual ones.
+  @Test func `that a loss of power may lose accepted values is in status and log`() throws {
+    let bench = try ClusterBench(devices: Self.lamps, members: ["a"])
+    let client = try bench.client("a")
+    var wait = Wait()
+    var engine: JSONValue?
+    while engine?["writes_first"] != false, wait.remaining() != nil {
+      engine = try client.ask(#"{"status":true}"#)["status"]?["engine"]
+    }
+    #expect(engine?["writes_first"] == false, "\(bench.logs())")
+    #expect(engine?["writes_reason"]?.string?.hasPrefix(bench.server.monitorURL) == true)
+    #expect(try bench.process("a").log().contains("A loss of power may lose accepted values"))
+  }
+
   @Test func `another cluster of the same name at the broker is in the status`() throws {
     let bench = try ClusterBench(devices: Self.lamps, members: ["a"])
     let other = try ClusterBench(devices: Self.lamps, members: ["z"], broker: bench.broker)
