@@ -316,6 +316,9 @@ extension SimulatedLife {
     invariants.restart(found: found, isUnread: opensLate)
     stored = [:]
     for survivor in found { stored[survivor.key] = survivor }
+    // Nothing else of the earlier process comes back.
+    let kept = Set(found.map(\.order))
+    orders = orders.filter { kept.contains($0.value) }
     now = start ?? now
     let isWatched = model.isWatched
     core = Self.makeCore(registry, settings, session: seen[.restarts], at: now)
