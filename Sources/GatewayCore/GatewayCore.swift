@@ -45,7 +45,7 @@ package struct GatewayCore: ~Copyable {
   /// Whether the gateway's own broker is connected.
   package internal(set) var isConnected = false
 
-  /// See ``transcript``; in ``durability`` where there is a journal.
+  /// See ``takeTranscript()``; in ``durability`` where there is a journal.
   var ownTranscript: [CommandEvent]?
 
   var stage = StepStage.idle
@@ -139,14 +139,21 @@ package struct GatewayCore: ~Copyable {
     set { commands.log.isWatched = newValue }
   }
 
-  /// Every event as it was decided, before it waits for the disk; kept only after a checker has set
-  /// it to an empty list, and removed by it.
-  package var transcript: [CommandEvent]? {
-    get { durability == nil ? ownTranscript : durability?.transcript }
-    set {
-      ownTranscript = newValue
-      durability?.transcript = newValue
-    }
+  /// From now on every event is kept for a checker, as it was decided, before it waits for the disk.
+  package mutating func keepTranscript() {
+    ownTranscript = []
+    durability?.keepTranscript()
+  }
+
+  /// The events since the last call.
+  ///
+  /// Methods, and no property: of an array that was set by optional chaining the earlier one was
+  /// never freed.
+  package mutating func takeTranscript() -> [CommandEvent] {
+    if durability != nil { return durability?.takeTranscript() ?? [] }
+    let found = ownTranscript ?? []
+    if !found.isEmpty { ownTranscript = [] }
+    return found
   }
 
   /// Whether someone records accepted changes.

@@ -82,8 +82,7 @@ extension SimulatedLife {
 
   /// Collects the decisions of the core since the last call, before they wait for the disk.
   func collect() {
-    var found = core.transcript ?? []
-    if !found.isEmpty { core.transcript = [] }
+    var found = core.takeTranscript()
     let known = min(decidedCount, found.count)
     found.removeFirst(known)
     decidedCount -= known

@@ -324,7 +324,7 @@ extension SimulatedLife {
     core = Self.makeCore(registry, settings, session: seen[.restarts], at: now)
     core.isWatched = isWatched
     if isJournalled { core.openStore(openJournal(isLate: opensLate), path: "journal") }
-    core.transcript = []
+    core.keepTranscript()
     decided = []
     decidedCount = 0
     model = Model(

@@ -110,7 +110,7 @@ package final class SimulatedLife {
     core = Self.makeCore(registry, settings, session: 0, at: now)
     core.isWatched = isWatched
     if isJournalled { core.openStore(JournalPlan(contents: JournalContents()), path: "journal") }
-    core.transcript = []
+    core.keepTranscript()
     model = Model(registry, settings.commands, isWatched: isWatched, isJournalled: isJournalled)
     invariants = DurabilityInvariants(registry)
     ledger = Ledger(keys: registry.properties.count, isComplete: isWatched || isJournalled)

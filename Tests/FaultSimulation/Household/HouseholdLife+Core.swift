@@ -67,8 +67,7 @@ extension HouseholdLife {
 
   /// Handles the decisions of the core since the last call, before they wait for the disk.
   func collect() {
-    var found = core.transcript ?? []
-    if !found.isEmpty { core.transcript = [] }
+    var found = core.takeTranscript()
     let known = min(commands.decidedCount, found.count)
     found.removeFirst(known)
     commands.decidedCount -= known

@@ -136,7 +136,7 @@ package final class HouseholdLife {
   func start(_ contents: JournalContents) {
     core.isWatched = true
     if traits.isJournalled { core.openStore(JournalPlan(contents: contents), path: "journal") }
-    core.transcript = []
+    core.keepTranscript()
     commands.decidedCount = 0
   }
 
