@@ -18,7 +18,7 @@ extension DurabilityGate {
     var hasBarriers = false
     while !commands.log.events.isEmpty {
       swap(&batch, &commands.log.events)
-      transcript?.append(contentsOf: batch)
+      outbox.transcript?.append(contentsOf: batch)
       for index in batch.indices {
         next = index + 1
         hasBarriers = record(batch[index], in: &commands, &outbox, at: now) || hasBarriers
@@ -242,7 +242,7 @@ extension DurabilityGate {
     commands.refuseWaiting(key, reason: reason, at: now)
     let refused = commands.log.events[count...].map { $0.rejected(reason) }
     commands.log.events.removeSubrange(count...)
-    transcript?.append(contentsOf: refused)
+    outbox.transcript?.append(contentsOf: refused)
     for event in refused {
       if rejected.contains(event.number) || event.number == restored?.number {
         _ = ended(event, promptly: true, in: commands.registry, at: now)

@@ -46,8 +46,6 @@ package struct DurabilityGate {
   private var isClosing = false
   /// Whether the file was closed.
   private(set) var isClosed = false
-  /// See ``GatewayCore/takeTranscript()``.
-  var transcript: [CommandEvent]?
 
   /// Values of an earlier process for a device in `awaited` wait until it appears.
   init(
@@ -75,14 +73,6 @@ package struct DurabilityGate {
   }
 
   /// Makes room for more keys.
-  mutating func keepTranscript() { transcript = [] }
-
-  mutating func takeTranscript() -> [CommandEvent] {
-    let found = transcript ?? []
-    if !found.isEmpty { transcript = [] }
-    return found
-  }
-
   mutating func extend(toKeys count: Int) {
     rows.extend(toKeys: count)
     withheldKeys.extend(toKeys: count)

@@ -95,7 +95,7 @@ extension GatewayCore {
       durability?.advance(in: &commands, &outbox, at: now)
       return
     }
-    ownTranscript?.append(contentsOf: commands.log.events)
+    outbox.transcript?.append(contentsOf: commands.log.events)
     outbox.emitAll(of: &commands)
   }
 
@@ -242,6 +242,8 @@ struct Outbox {
   private var events: [CommandEvent] = []
   /// How many events at the front of ``events`` were removed.
   private var head = 0
+  /// See ``GatewayCore/takeTranscript()``; `nil` unless a checker wants it.
+  var transcript: [CommandEvent]?
 
   var hasEvents: Bool { head < events.count }
 

@@ -45,9 +45,6 @@ package struct GatewayCore: ~Copyable {
   /// Whether the gateway's own broker is connected.
   package internal(set) var isConnected = false
 
-  /// See ``takeTranscript()``; in ``durability`` where there is a journal.
-  var ownTranscript: [CommandEvent]?
-
   var stage = StepStage.idle
   var outbox = Outbox()
   /// Whether ``Effect/end(_:)`` was returned; nothing follows it.
@@ -140,19 +137,12 @@ package struct GatewayCore: ~Copyable {
   }
 
   /// From now on every event is kept for a checker, as it was decided, before it waits for the disk.
-  package mutating func keepTranscript() {
-    ownTranscript = []
-    durability?.keepTranscript()
-  }
+  package mutating func keepTranscript() { outbox.transcript = [] }
 
   /// The events since the last call.
-  ///
-  /// Methods, and no property: of an array that was set by optional chaining the earlier one was
-  /// never freed.
   package mutating func takeTranscript() -> [CommandEvent] {
-    if durability != nil { return durability?.takeTranscript() ?? [] }
-    let found = ownTranscript ?? []
-    if !found.isEmpty { ownTranscript = [] }
+    let found = outbox.transcript ?? []
+    if !found.isEmpty { outbox.transcript = [] }
     return found
   }
 

@@ -100,7 +100,7 @@ struct ClusterReader {
         _ = fields.reject(element, "monitor", expected: expected) as String?
         continue
       }
-      cluster.monitors.append("http://\(host.contains(":") ? "[\(host)]" : host):\(port)")
+      cluster.monitors.append(Self.address("http", host, port))
     }
   }
 
@@ -196,7 +196,11 @@ struct ClusterReader {
       )
     }
     let (host, number) = try BrokerURL.hostAndPort(rest, standard: port)
-    return host.contains(":") ? "\(scheme)://[\(host)]:\(number)" : "\(scheme)://\(host):\(number)"
+    return address(scheme, host, number)
+  }
+
+  private static func address(_ scheme: String, _ host: String, _ port: Int) -> String {
+    "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
   }
 
   private func checkCredentials(_ fields: Section, _ cluster: ClusterConfiguration) {

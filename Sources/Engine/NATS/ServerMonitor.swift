@@ -84,12 +84,10 @@ package final class ServerMonitor {
       }
       let settings = values["jetstream"]?["config"]
       if settings?["sync_always"] == true { continue }
-      guard let interval = settings?["sync_interval"]?.double else {
-        let how = "nats-server \(version) cannot write to its disk before it acknowledges"
-        return .later(server: address, how: how)
-      }
-      let seconds = Int(interval / 1e9)
-      let how = "it writes to its disk up to \(seconds) s after it has acknowledged"
+      let how =
+        settings?["sync_interval"]?.double.map {
+          "it writes to its disk up to \(Int($0 / 1e9)) s after it has acknowledged"
+        } ?? "nats-server \(version) cannot write to its disk before it acknowledges"
       return .later(server: address, how: how)
     }
     return unknown ?? .beforeAnswers
