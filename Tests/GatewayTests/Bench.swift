@@ -89,7 +89,12 @@ final class Bench {
 
   /// Starts a gateway and returns when it is online at the broker.
   func startGateway(arguments: [String] = [], environment: [String: String] = [:]) throws {
+    let isFresh = heard == nil
     let witness = try witness()
+    // The broker may have been away without its notice; what it publishes itself may be refused.
+    guard isFresh || witness.catchUp() else {
+      throw GatewayProcess.Failure(description: "no broker: \(broker.log())")
+    }
     let before = onlineCount(witness.messages)
     try launchGateway(arguments: arguments, environment: environment)
     guard witness.waitFor({ self.onlineCount($0) > before }) else {

@@ -51,6 +51,10 @@ package final class RecordingSubscriber: Sendable {
 
   package func clear() { witness.change { $0.messages = [] } }
 
+  /// Waits until what is published from now on is received, although the broker may have been away;
+  /// `false` if that takes too long.
+  package func catchUp() -> Bool { witness.catchUp() }
+
   /// Waits until `count` messages have arrived in all; `false` if that takes too long.
   package func waitFor(count: Int, within limit: Duration = .patience) -> Bool {
     witness.wait(within: limit) { $0.messages.count >= count }

@@ -16,7 +16,13 @@ import Operations
     var isSubscribed = false
     var acknowledged: Set<Int32> = []
     var isStopping = false
+    /// The newest of its own echoes that has come back.
+    var echo = 0
   }
+
+  /// Messages below this topic are echoes, which nobody records.
+  private static let echoes = "witness/"
+  private var ownEchoes: String { unsafe "\(Self.echoes)\(UInt(bitPattern: handle))" }
 
   private let handle: OpaquePointer
   private let filters: [String]
@@ -146,6 +152,22 @@ import Operations
     return wait(within: .patience) { $0.acknowledged.contains(identifier) }
   }
 
+  /// Waits until the broker sends this client what it publishes; `false` if that takes too long.
+  ///
+  /// The connection may have ended without its notice, so it publishes again until one comes back.
+  func catchUp() -> Bool {
+    let first = read { $0.echo } + 1
+    var wait = Wait()
+    var number = first
+    while wait.remaining() != nil {
+      let text = Array("\(number)".utf8)
+      unsafe mosquitto_publish(handle, nil, ownEchoes, Int32(text.count), text, 0, false)
+      if self.wait(within: .milliseconds(200), { $0.echo >= first }) { return true }
+      number += 1
+    }
+    return false
+  }
+
   private func run() {
     while true {
       let code = unsafe mosquitto_loop(handle, 1000, 1)
@@ -178,8 +200,14 @@ import Operations
         return
       }
       let received = unsafe Witness.message(message, properties, at: now)
+      guard !received.topic.hasPrefix(Witness.echoes) else { return witness.heardEcho(received) }
       witness.change { $0.messages.append(received) }
     }
+  }
+
+  private func heardEcho(_ message: RecordingSubscriber.Message) {
+    guard message.topic == ownEchoes, let number = Int(message.text) else { return }
+    change { $0.echo = max($0.echo, number) }
   }
 
   private static func from(_ context: UnsafeMutableRawPointer?) -> Witness? {
