@@ -66,9 +66,12 @@ struct PartitionLog: Sendable {
     var ttl: Duration
     /// When it was accepted, in milliseconds of this machine's boot clock.
     var acceptedAt: Int64
+    /// Grows in the order of acceptance.
+    var place: Int
 
     /// `age` of the row is counted back from `clock`.
-    init(_ row: LogFrame.Row, _ clock: JournalClock) {
+    init(_ row: LogFrame.Row, place: Int, _ clock: JournalClock) {
+      self.place = place
       content = row.content
       ttl = row.ttl
       acceptedAt = clock.stamps.bootMilliseconds - row.age.wholeMilliseconds
@@ -94,6 +97,8 @@ struct PartitionLog: Sendable {
   /// Whether an append without an answer may have moved ``last``: it is read first, so that the
   /// engine need not refuse the next one.
   var isUncertain = false
+  /// How often the engine has refused the first frame of ``waiting``.
+  var refusals = 0
   /// Whether an operation has no answer yet.
   var isBusy = false
   /// Whether that is the append of the first frame of ``waiting``.
@@ -108,7 +113,9 @@ struct PartitionLog: Sendable {
   var retryAt: Moment?
   var waiting: [Waiting] = []
   /// The values in the log.
-  var live: [String: Live] = [:]
+  private(set) var live: [String: Live] = [:]
+  /// How many values were ever held.
+  private(set) var places = 0
   /// How many values and removals were appended since the last snapshot.
   var appended = 0
   /// Where the snapshot that is being appended begins; 0 for none.
@@ -123,8 +130,7 @@ struct PartitionLog: Sendable {
 
   /// The frames of a snapshot of everything in the log.
   func snapshot(_ clock: JournalClock) -> [LogFrame] {
-    let rows = live.sorted { ($0.value.acceptedAt, $0.key) < ($1.value.acceptedAt, $1.key) }
-      .map { $0.value.row($0.key, clock) }
+    let rows = live.sorted { $0.value.place < $1.value.place }.map { $0.value.row($0.key, clock) }
     let parts = rows.isEmpty ? [[]] : settings.parts(of: rows)
     return parts.enumerated().map { part, rows in
       LogFrame(kind: .snapshot(part: part, count: parts.count), epoch: epoch, puts: rows)
@@ -158,7 +164,19 @@ struct PartitionLog: Sendable {
     last = Predecessor(revision: sequence, count: last.count &+ 1)
     appended += frame.puts.count + frame.removals.count
     for key in frame.removals { live[key] = nil }
-    for row in frame.puts { live[row.key] = Live(row, clock) }
+    for row in frame.puts { hold(row, clock) }
+  }
+
+  /// The log holds a value, the newest of all.
+  mutating func hold(_ row: LogFrame.Row, _ clock: JournalClock) {
+    places += 1
+    live[row.key] = Live(row, place: places, clock)
+  }
+
+  /// The log will hold these values, in order, and no others.
+  mutating func replaceHeld(by rows: [LogFrame.Row], _ clock: JournalClock) {
+    live = [:]
+    for row in rows { hold(row, clock) }
   }
 }
 

@@ -198,7 +198,8 @@ package struct PartitionLogs: Sendable {
 
   private mutating func commit(_ batch: JournalBatch, _ clock: JournalClock) {
     var changes: [Partition: (puts: [LogFrame.Row], removals: [String])] = [:]
-    for entry in batch.puts {
+    // A log has its values in the order in which they were accepted.
+    for entry in batch.puts.sorted(by: { $0.sequence < $1.sequence }) {
       changes[partition(entry.key), default: ([], [])].puts.append(LogFrame.Row(entry, clock))
     }
     for key in batch.removals { changes[partition(key), default: ([], [])].removals.append(key) }
@@ -217,10 +218,7 @@ package struct PartitionLogs: Sendable {
     }
     for partition in logs.keys.sorted() where isOpen(partition) {
       logs[partition]?.dropWaiting()
-      logs[partition]?.live = [:]
-      for row in rows[partition] ?? [] {
-        logs[partition]?.live[row.key] = PartitionLog.Live(row, clock)
-      }
+      logs[partition]?.replaceHeld(by: rows[partition] ?? [], clock)
       enqueue(logs[partition]?.snapshot(clock) ?? [], of: partition, isWork: true)
     }
   }
@@ -300,6 +298,7 @@ package struct PartitionLogs: Sendable {
     switch outcome {
     case .stored(let sequence):
       guard let frame = logs[partition]?.waiting.removeFirst().frame else { return }
+      logs[partition]?.refusals = 0
       if logs[partition]?.isShort ?? false {
         logs[partition]?.isShort = false
         effects.append(.shortened(partition))
@@ -307,7 +306,11 @@ package struct PartitionLogs: Sendable {
       logs[partition]?.stored(frame, at: sequence, clock)
       compacted(partition, frame, at: sequence)
       compact(partition, clock)
-    case .conflict: logs[partition]?.isUncertain = true  // Someone was faster, or an earlier try.
+    case .conflict:  // Someone was faster, or an earlier try.
+      logs[partition]?.isUncertain = true
+      // The engine may remember a message that it has lost, for half a minute.
+      logs[partition]?.refusals += 1
+      if logs[partition]?.refusals ?? 0 > 2 { return retryLater(partition, clock) }
     case .unknown: return unanswered(partition, clock)
     }
     writeNext(in: partition)
@@ -435,7 +438,7 @@ package struct PartitionLogs: Sendable {
       // Both times are the engine's.
       var row = held.row
       row.age += .nanoseconds(max(0, claim.storedAt - held.storedAt))
-      logs[partition]?.live[row.key] = PartitionLog.Live(row, clock)
+      logs[partition]?.hold(row, clock)
       let age = row.age.wholeMilliseconds
       var stamps = clock.stamps
       stamps.bootMilliseconds -= age

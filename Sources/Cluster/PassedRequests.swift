@@ -19,6 +19,8 @@ package enum PassedEffect: Hashable, Sendable {
   case perform(UInt64)
   /// Tell its sender that no further reply comes, and why.
   case fail(UInt64, PassedFailure)
+  /// No request about the partition waits or has no answer: ``PassedRequests/isBusy(_:)``.
+  case released(Partition)
 }
 
 /// Why a request that was passed on has no further reply.
@@ -65,6 +67,8 @@ package struct PassedRequests: Sendable {
     var waiting: [UInt64] = []
     var receiver: Receiver?
     var unanswered = 0
+    /// Who has refused one: it gets those that wait one by one, until it has answered.
+    var refuser: Receiver?
     /// The newest one that was sent.
     var newestSent: UInt64 = 0
     /// The newest one about each device that was executed, or may have been.
@@ -140,12 +144,16 @@ package struct PassedRequests: Sendable {
     guard let request = requests[number], request.receiver != nil else { return false }
     requests[number]?.isAnswered = true
     if isLast { requests[number] = nil }
+    lines[request.target]?.refuser = nil
     if !request.isAnswered { executed(number, request) }
     return true
   }
 
   /// The receiver does not drive the device: the request goes again.
-  package mutating func moved(_ number: UInt64, at now: Moment) { sendAgain([number], at: now) }
+  package mutating func moved(_ number: UInt64, at now: Moment) {
+    if let request = requests[number] { lines[request.target]?.refuser = request.receiver }
+    sendAgain([number], at: now)
+  }
 
   /// Nobody has received a message with requests: they go again.
   package mutating func undelivered(_ numbers: [UInt64], at now: Moment) {
@@ -199,7 +207,8 @@ package struct PassedRequests: Sendable {
     guard let receiver else { return routeLater(at: now) }
     while let line = lines[target], let number = line.waiting.first {
       // The answers of those in flight come first.
-      if line.unanswered > 0, line.receiver != receiver || number < line.newestSent { return }
+      let isPipelined = line.receiver == receiver && line.refuser != receiver
+      if line.unanswered > 0, !isPipelined || number < line.newestSent { return }
       if let device = requests[number]?.device, number < line.newestExecuted[device] ?? 0 {
         fail(number, .overtaken)
         continue
@@ -264,7 +273,9 @@ package struct PassedRequests: Sendable {
   }
 
   private mutating func removeLineIfDone(_ target: RequestTarget) {
-    if let line = lines[target], line.waiting.isEmpty, line.unanswered == 0 { lines[target] = nil }
+    guard let line = lines[target], line.waiting.isEmpty, line.unanswered == 0 else { return }
+    lines[target] = nil
+    if case .owner(let partition) = target { effects.append(.released(partition)) }
   }
 
   /// Ends the requests whose receiver has ended: whether it has acted on them is unknown.

@@ -246,6 +246,11 @@ extension CommandStateMachine {
     failOffline(unable, at: now)
   }
 
+  /// Forgets what the sources of a device's availability reported, of which no commands wait.
+  package mutating func forgetAvailability(of device: Int) {
+    sendQueue.forgetAvailability(of: device)
+  }
+
   // MARK: - The end of commands in flight
 
   /// Ends what is in flight, whatever the device will show of it.

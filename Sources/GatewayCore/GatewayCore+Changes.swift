@@ -237,7 +237,7 @@ extension GatewayCore {
   ) throws(ValidationError) {
     var first: ValidationError?
     for member in commands.registry.groups.members(of: group) {
-      if elsewhere.contains(commands.registry.device(of: member)) { return }
+      if !elsewhere.executesParts(of: commands.registry.device(of: member)) { return }
       do throws(ValidationError) {
         commands.migrate(member, at: now)
         let change = try commands.memberChange(.set(value), for: member)

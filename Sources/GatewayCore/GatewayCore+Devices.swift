@@ -18,13 +18,23 @@ extension GatewayCore {
   }
 
   /// Says whether another gateway drives a device: its changes and its topics are not this
-  /// gateway's.
+  /// gateway's, and what its availability sources said before it went counts no more.
   package mutating func setElsewhere(_ isElsewhere: Bool, device: Int) {
     elsewhere.set(isElsewhere, device)
     if isElsewhere {
       states.forgetShown(registry.indices(ofDevice: device).map { KeyIndex($0) }, ofDevice: device)
+      commands.forgetAvailability(of: device)
     }
   }
+
+  /// Says whether requests about a device that were passed on before have no answer: a change by a
+  /// group or a scene is passed on behind them, although this gateway drives the device.
+  package mutating func setBehind(_ isBehind: Bool, device: Int) {
+    elsewhere.setBehind(isBehind, device)
+  }
+
+  /// Whether a change of a device by a group or a scene is executed here.
+  package func executesParts(ofDevice device: Int) -> Bool { elsewhere.executesParts(of: device) }
 
   /// Gives lanes other limits: the share of this gateway, while others drive some of their devices.
   package mutating func setLaneLimits(_ limits: [String: LaneLimits], at now: Moment) {
@@ -92,7 +102,8 @@ extension GatewayCore {
 
   /// Whether these keys can be left to another gateway: nothing of them is in flight, and
   /// everything accepted is stored.
-  package func isStored(_ keys: some Sequence<KeyIndex>) -> Bool {
+  package mutating func isStored(_ keys: some Sequence<KeyIndex>, at now: Moment) -> Bool {
+    collectOutcomes(at: now)
     guard let durability else { return false }
     return keys.allSatisfy { key in
       !commands.isInFlight(key) && durability.rows.isWritten(key) && !durability.queue.contains(key)
@@ -104,8 +115,8 @@ extension GatewayCore {
   /// What was accepted and stored is that gateway's. Nothing is emitted, and nothing of the store
   /// is removed.
   ///
-  /// - Returns: The changes that were received and not answered: another gateway may or may not
-  ///   have them. And who waits for phases of commands that were answered.
+  /// - Returns: The changes that were received and not answered, as rejected: another gateway may or
+  ///   may not have them. And who waits for phases of commands that were answered.
   package mutating func forget(
     _ keys: some Sequence<KeyIndex>,
     at now: Moment
@@ -113,38 +124,73 @@ extension GatewayCore {
     collectOutcomes(at: now)
     var unanswered: [CommandEvent] = []
     var waiting: [ChangeOrigin] = []
-    for key in keys { forget(key, &unanswered, &waiting, at: now) }
+    for key in keys {
+      let (events, origins) = forget(key, at: now)
+      unanswered += events
+      waiting += origins
+      // Commands of groups go on without what this gateway learns no more.
+      for event in events where event.origin?.group != nil {
+        follow(event, ofGroup: event.origin?.group?.number ?? 0)
+      }
+      for part in origins.compactMap(\.group) {
+        memberReported(
+          key,
+          .failed,
+          reason: Self.movedReason,
+          collapsed: 0,
+          isFinal: true,
+          ofGroup: part.number,
+          at: now
+        )
+      }
+    }
     return (unanswered, waiting)
   }
 
+  /// Why what becomes of a command is not known here.
+  private static var movedReason: String { "another gateway of the cluster drives the device now" }
+
   private mutating func forget(
     _ key: KeyIndex,
-    _ unanswered: inout [CommandEvent],
-    _ waiting: inout [ChangeOrigin],
     at now: Moment
-  ) {
+  ) -> (unanswered: [CommandEvent], waiting: [ChangeOrigin]) {
     restorations.forget(registry.device(of: key))
     let held = durability?.forget(key, in: &commands) ?? []
-    let open = held.filter { $0.phase == .accepted }
-    unanswered += open
-    waiting += [commands.originInFlight(key)].compactMap { $0 }.filter(\.wantsPhases)
+    var unanswered = held.filter { $0.phase == .accepted }
+    var waiting = [commands.originInFlight(key)].compactMap { $0 }.filter(\.wantsPhases)
     commands.forget(key, at: now)
     for event in held + commands.log.events
-    where event.isFinal && !open.contains(where: { $0.number == event.number }) {
+    where event.isFinal && !unanswered.contains(where: { $0.number == event.number }) {
       if let origin = event.origin, origin.wantsPhases { waiting.append(origin) }
     }
     commands.log.events.removeAll()
+    for place in unanswered.indices {
+      unanswered[place].phase = .rejected
+      unanswered[place].isFinal = true
+      unanswered[place].reason = "\(Self.movedReason); the change is not stored"
+    }
+    return (unanswered, waiting)
   }
 }
 
 /// The devices that other gateways of a cluster drive; none without a cluster.
 package struct DevicesElsewhere: Sendable {
   private var isElsewhere: [Bool] = []
+  /// The devices that are driven here, and about which earlier requests have no answer.
+  private var behind: Set<Int> = []
 
   package init() {}
 
   @inline(__always)
   func contains(_ device: Int) -> Bool { device < isElsewhere.count && isElsewhere[device] }
+
+  func executesParts(of device: Int) -> Bool {
+    !contains(device) && (behind.isEmpty || !behind.contains(device))
+  }
+
+  mutating func setBehind(_ isBehind: Bool, _ device: Int) {
+    if isBehind { behind.insert(device) } else { behind.remove(device) }
+  }
 
   mutating func set(_ isThere: Bool, _ device: Int) {
     if device >= isElsewhere.count {

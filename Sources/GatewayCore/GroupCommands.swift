@@ -22,8 +22,6 @@ struct GroupCommands {
     let acceptedAt: Moment
     let origin: ChangeOrigin?
     let canConfirm: Bool
-    /// How many members rejected it at once; they have no stage.
-    let rejected: Int
     var stages: [KeyIndex: Stage] = [:]
     /// How many members are in each stage: there may be thousands of them, and each has several
     /// events.
@@ -31,6 +29,10 @@ struct GroupCommands {
     var collapsed = 0
     /// What keeps the command from being confirmed, by the member's name, in order.
     var failures: [(name: String, phase: Phase, reason: String?)] = []
+    /// The members that accepted it and could not store it.
+    var unstored: [(name: String, phase: Phase, reason: String?)] = []
+    /// Whether any member has accepted it.
+    var wasTaken = false
     /// Whether any member's command was sent.
     var wasSent = false
     var newestPhase: Phase?
@@ -61,8 +63,7 @@ struct GroupCommands {
       value: value,
       acceptedAt: now,
       origin: origin,
-      canConfirm: canConfirm,
-      rejected: rejected.count
+      canConfirm: canConfirm
     )
     for member in members { command.advance(member, to: .waiting) }
     command.failures = rejected.map { ($0.name, .rejected, $0.reason) }
@@ -106,7 +107,13 @@ extension GroupCommands.Running {
   mutating func observe(_ event: CommandEvent, named name: String) {
     collapsed = max(collapsed, event.collapsed)
     switch event.phase {
-    case .accepted: advance(event.key, to: .accepted)
+    case .accepted, .sending, .sent, .confirmed, .unchanged: wasTaken = true
+    case .superseded, .cancelled, .rejected, .failed, .expired: break
+    }
+    switch event.phase {
+    case .accepted:
+      if event.reason != nil { unstored.append((name, .accepted, event.reason)) }
+      advance(event.key, to: .accepted)
     case .sending: break
     case .sent:
       wasSent = true
@@ -124,8 +131,7 @@ extension GroupCommands.Running {
   /// The phases that all members have reached and that were not emitted.
   mutating func newEvents(number: UInt64, at now: Moment) -> [CommandEvent] {
     var events: [CommandEvent] = []
-    let areAllFailures = failures.count == stages.count + rejected
-    let isRejected = isDone && !wasSent && !hasAnswered && areAllFailures
+    let isRejected = isDone && !wasTaken && !hasAnswered
     if !hasAnswered, !isRejected, count(.waiting) == 0 {
       events.append(event(.accepted, number: number, at: now))
     }
@@ -144,8 +150,9 @@ extension GroupCommands.Running {
       return canConfirm ? .confirmed : .sent
     }
     let phases = failures.map(\.phase)
-    if !hasAnswered, !wasSent, phases.allSatisfy({ $0 == .rejected }) { return .rejected }
-    if phases.contains(.failed) || phases.contains(.rejected) { return .failed }
+    if phases.contains(.failed) || phases.contains(.rejected) {
+      return hasAnswered ? .failed : .rejected
+    }
     if phases.contains(.expired) { return .expired }
     return phases.contains(.cancelled) ? .cancelled : .superseded
   }
@@ -171,11 +178,11 @@ extension GroupCommands.Running {
     )
   }
 
-  /// Names the members that are not confirmed, or have not accepted the value, and why.
+  /// Names the members that are not confirmed, or have not stored the value, and why.
   private func reason(_ phase: Phase) -> String? {
     let failures =
       phase == .accepted
-      ? failures.filter { $0.phase == .rejected || $0.phase == .failed } : failures
+      ? failures.filter { $0.phase == .rejected || $0.phase == .failed } + unstored : failures
     guard !failures.isEmpty else { return nil }
     let named = failures.prefix(GroupCommands.namedFailures).map { failure in
       "\(failure.name): \(failure.reason ?? failure.phase.rawValue)"
@@ -217,7 +224,7 @@ extension GatewayCore {
     for member in registry.groups.members(of: key) {
       do throws(ValidationError) {
         let change = try commands.memberChange(change, for: member)
-        if elsewhere.contains(registry.device(of: member)) {
+        if !elsewhere.executesParts(of: registry.device(of: member)) {
           outbox.append(
             .passOn(
               PassedChange(

@@ -228,6 +228,12 @@ package struct JournalRows {
 
   func isNewestUrgent(_ key: KeyIndex) -> Bool { keys[Int(key.rawValue)].commands.newest.isUrgent }
 
+  /// Whether the key's newest command is stored.
+  func isNewestDurable(_ key: KeyIndex) -> Bool {
+    let newest = keys[Int(key.rawValue)].commands.newest
+    return !newest.isNone && (newest.isWritten || newest.sequence <= plan.durableThrough)
+  }
+
   /// The number of the key's newest command that was handed to the broker.
   func lastSent(of key: KeyIndex) -> UInt64 { keys[Int(key.rawValue)].commands.lastSent }
 

@@ -86,10 +86,13 @@ struct WithheldKeys {
     keys[Int(key.rawValue)].urgentNumber == number
   }
 
-  /// The keys withheld for a row of another key that a crash would send.
+  /// The keys withheld for a row of another key that a crash would send, of which a crash would lose
+  /// the newest value.
   func barred(_ rows: borrowing JournalRows, at now: Moment) -> [KeyIndex] {
     var found: [KeyIndex] = []
-    for key in behind where isBarred(key, rows, at: now) { found.append(key) }
+    for key in behind where isBarred(key, rows, at: now) && !rows.isNewestDurable(key) {
+      found.append(key)
+    }
     return found
   }
 
@@ -220,6 +223,7 @@ struct WithheldKeys {
     keys[Int(key.rawValue)] = Key()
     behind.removeAll { $0 == key }
     commands.release(key)
+    mayRelease = true  // The next release looks at the times again.
   }
 
   // MARK: - Releasing
@@ -245,7 +249,7 @@ struct WithheldKeys {
     in commands: inout CommandStateMachine,
     at now: Moment
   ) -> [KeyIndex] {
-    guard !behind.isEmpty else { return [] }
+    guard !behind.isEmpty || mayRelease else { return [] }
     let isImpatient = patienceEnds.map { $0 <= now } ?? false
     let isExpired = nextExpiry.map { $0 <= now } ?? false
     guard isImpatient || isExpired || mayRelease else { return [] }

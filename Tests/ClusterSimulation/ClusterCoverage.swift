@@ -9,6 +9,10 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
   package var elections = 0
   package var outages = 0
   package var cuts = 0
+  /// Logs of which the engine has forgotten acknowledged entries, and those that their owners have
+  /// written again.
+  package var forgotten = 0
+  package var writtenAgain = 0
   /// Processes that were replaced by ones of a later version.
   package var upgrades = 0
   /// Logs that a member could not read.
@@ -33,6 +37,13 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
   /// Snapshots of more than one frame.
   package var longSnapshots = 0
   package var accepted = 0
+  package var stops = 0
+  package var flushes = 0
+  package var cancels = 0
+  /// Changes of a group, and those that were accepted with the name of a member that has not
+  /// stored its value.
+  package var groups = 0
+  package var groupsInPart = 0
   package var inMemory = 0
   package var refused = 0
   package var rejected = 0
@@ -94,6 +105,9 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
       ("overtaken meanwhile", \.overtaken),
       ("late writes", \.lateWrites), ("elections that renumbered", \.renumberings),
       ("records unheard", \.unheard), ("snapshots in several frames", \.longSnapshots),
+      ("logs forgotten in part", \.forgotten), ("logs written again", \.writtenAgain),
+      ("stops", \.stops), ("flushes", \.flushes), ("cancels", \.cancels),
+      ("changes of groups", \.groups), ("groups accepted in part", \.groupsInPart),
       ("accepted", \.accepted), ("held in memory", \.inMemory),
       ("refused", \.refused), ("rejected", \.rejected), ("unanswered", \.unanswered),
       ("without a member to ask", \.unreachable), ("messages undelivered", \.undelivered),

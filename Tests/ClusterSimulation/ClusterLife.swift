@@ -4,6 +4,7 @@
 import Cluster
 import Commands
 import Devices
+import GatewayCore
 import LastOut
 import LastOutTesting
 import Values
@@ -34,6 +35,10 @@ package final class ClusterLife {
   private var lives = 0
   /// The members that run a later version, from their next start on.
   private var upgraded: Set<String> = []
+  /// The partitions of which the engine has forgotten entries that no owner has written again.
+  private var forgotten: Set<Partition> = []
+  /// The partitions of which it has ever forgotten entries.
+  private var wereForgotten: Set<Partition> = []
   private var order = 0
   private(set) var isFaulty = true
   /// Processes whose watch shows nothing, until when.
@@ -46,12 +51,9 @@ package final class ClusterLife {
     time = VirtualTime(SeededGenerator(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ 0xC1_05))
     engine = SimulatedEngine(time)
     sessions = SimulatedSessions(time)
-    let devices = ClusterHouse.devices
-    registry = Registry(devices)
+    registry = Registry(ClusterHouse.devices)
     let registry = registry
-    ledger = ClusterLedger(
-      registry.properties.indices.map { registry.properties[$0].property.policy }
-    )
+    ledger = ClusterLedger(registry)
     deviceKeys = registry.devices.indices.map { device in
       registry.indices(ofDevice: device).map { KeyIndex($0) }
     }
@@ -59,6 +61,7 @@ package final class ClusterLife {
       tell(key, record, revision)
     }
     engine.onBreach = { [unowned self] in breach($0) }
+    engine.onStored = { [unowned self] frame, partition in stored(frame, in: partition) }
     sessions.onMessage = { [unowned self] payload, topic in delivered(payload, topic) }
     sessions.onBreach = { [unowned self] in breach($0) }
     for place in 0..<3 { start("m\(place)") }
@@ -79,7 +82,9 @@ package final class ClusterLife {
   }
 
   func devices(of partition: Partition) -> [Int] {
-    registry.devices.indices.filter { self.partition(ofDevice: $0) == partition }
+    registry.devices.indices.filter {
+      registry.devices[$0].group == nil && self.partition(ofDevice: $0) == partition
+    }
   }
 
   func keys(of partition: Partition) -> [KeyIndex] {
@@ -104,7 +109,8 @@ package final class ClusterLife {
 
   private func act() {
     switch time.random.below(4000) {
-    case ..<3940: set()
+    case ..<3935: ask()
+    case ..<3940: forget()
     case ..<3950: kill()
     case ..<3960: pause()
     case ..<3967:
@@ -121,24 +127,111 @@ package final class ClusterLife {
       // The broker publishes the will of a member that lives: its connection was lost.
       let name = members[time.random.below(members.count)].name
       publishWill(of: name)
-    case ..<3993: leave()
+    case ..<3990: leave()
     case ..<3997: upgrade(members[time.random.below(members.count)])
     default:
       if members.count < 5 { start("n\(lives)") }
     }
   }
 
-  private func set() {
+  /// A client asks for something.
+  private func ask() {
     let device = time.random.below(registry.devices.count)
     let key = deviceKeys[device][time.random.below(deviceKeys[device].count)]
-    let partition = partition(ofDevice: device)
+    ask(verb(for: key), of: key)
+  }
+
+  private func verb(for key: KeyIndex) -> ClientRequest.Verb {
+    switch time.random.below(100) {
+    case ..<5: .flush
+    case ..<9: .cancel
+    case _ where isStop(key): .stop
+    case ..<17: .setNow
+    default: .set
+    }
+  }
+
+  private func ask(_ verb: ClientRequest.Verb, of key: KeyIndex) {
+    let device = registry.device(of: key)
+    let partition = isGroup(key) ? nil : partition(ofDevice: device)
     // Half of the clients know who drives the device.
-    let isAny = time.random.chance(50)
-    let able = members.filter { isAny ? $0.isUp && !$0.isPaused : $0.accepts(partition) }
+    let owner = time.random.chance(50) ? nil : partition
+    let able = members.filter { member in
+      owner.map { member.accepts($0) } ?? (member.isUp && !member.isPaused)
+    }
     guard !able.isEmpty else { return seen.unreachable += 1 }
     let member = able[time.random.below(able.count)]
     let wantsPhases = time.random.chance(20)
-    member.ask(requests.ask(for: key, device, partition, at: member, wantsPhases: wantsPhases))
+    let request = requests.ask(
+      verb,
+      of: key,
+      device,
+      partition,
+      at: member,
+      wantsPhases: wantsPhases
+    )
+    switch verb {
+    case .set, .setNow: if partition == nil { seen.groups += 1 }
+    case .stop: seen.stops += 1
+    case .flush: seen.flushes += 1
+    case .cancel: seen.cancels += 1
+    }
+    member.ask(request)
+  }
+
+  /// The part of a group's request that is about one member's device.
+  func part(
+    of whole: ClientRequest,
+    for key: KeyIndex,
+    _ change: (change: PassedChange, value: Int)? = nil
+  ) -> ClientRequest {
+    let device = registry.device(of: key)
+    return requests.ask(
+      whole.verb,
+      of: key,
+      device,
+      partition(ofDevice: device),
+      at: whole.asked,
+      wantsPhases: change != nil,
+      part: change,
+      whole: whole
+    )
+  }
+
+  private func isGroup(_ key: KeyIndex) -> Bool {
+    registry.devices[registry.device(of: key)].group != nil
+  }
+
+  func isStop(_ key: KeyIndex) -> Bool { registry[key].property.id == ClusterHouse.stop }
+
+  /// The servers of the engine lose power, and what they had not written.
+  private func forget() {
+    let partitions = engine.forget(time.random.within(1...8))
+    say("the engine forgets entries of \(partitions.sorted())")
+    seen.forgotten += partitions.count
+    forgotten.formUnion(partitions)
+    wereForgotten.formUnion(partitions)
+    elect()
+  }
+
+  /// The owner of a partition finds that the engine has forgotten entries.
+  func shortened(_ partition: Partition, of member: SimulatedMember) {
+    if !wereForgotten.contains(partition) {
+      breach("\(member.name) takes the log of \(partition) for shorter than it is")
+    }
+  }
+
+  /// The engine has stored an entry of a log.
+  private func stored(_ frame: LogFrame, in partition: Partition) {
+    guard forgotten.contains(partition) else { return }
+    switch frame.kind {
+    case .claim:
+      // Nobody knows what the owner before had, if it has not written it again.
+      for key in keys(of: partition) { ledger.forgotten(Int(key.rawValue)) }
+    case .snapshot(let part, let count) where part == count - 1: seen.writtenAgain += 1
+    case .snapshot, .changes: return
+    }
+    forgotten.remove(partition)
   }
 
   private func kill() { kill(members[time.random.below(members.count)]) }
@@ -280,17 +373,36 @@ package final class ClusterLife {
 
   /// A member executes what a client has asked for.
   ///
-  /// - Returns: The value, which orders what members have executed.
+  /// - Returns: The order of the change among all that members have executed.
   func executed(_ request: ClientRequest) -> Int {
     if let wrong = requests.executed(request) { breach(wrong) }
     order += 1
-    say("request \(request.number) of \(registry[request.key].key) is executed as \(order)")
+    say("request \(request.number), \(request.verb), is executed as \(order)")
     return order
+  }
+
+  /// The change was taken; `value` is what it sets.
+  func taken(_ order: Int, as value: Int, of key: KeyIndex, _ verb: ClientRequest.Verb) {
+    say("\(order) is to \(verb) \(registry[key].key)")
+    let key = Int(key.rawValue)
+    switch verb {
+    case .flush: ledger.flushed(key)
+    case .cancel: ledger.ended(key)
+    case .set, .setNow, .stop:
+      let isHurried = verb == .setNow
+      ledger.executed(order, as: value, of: key, isHurried: isHurried, at: time.now)
+      if verb == .stop { ledger.stopped(by: key) }
+    }
   }
 
   /// A client gets no further reply.
   func ended(_ request: ClientRequest, _ failure: PassedFailure?) {
+    say("request \(request.number) ends: \(failure.map { "\($0)" } ?? "answered")")
     if let wrong = requests.ended(request, failure) { breach(wrong) }
+    if let whole = request.whole, whole.openParts > 0 {
+      whole.openParts -= 1
+      if whole.openParts == 0 { ended(whole, nil) }
+    }
     switch failure {
     case nil: break
     case .noOwner: seen.withoutOwner += 1
@@ -300,10 +412,6 @@ package final class ClusterLife {
     }
   }
 
-  func received(_ order: Int, of key: KeyIndex) {
-    ledger.received(order, of: Int(key.rawValue), at: time.now)
-  }
-
   func refused(_ key: KeyIndex) { seen.refused += 1 }
 
   func couldNotRead() { seen.unreadable += 1 }
@@ -311,27 +419,50 @@ package final class ClusterLife {
   func unanswered(_ event: CommandEvent) { seen.unanswered += 1 }
 
   func emitted(_ event: CommandEvent) {
-    guard case .number(let value)? = event.value else { return }
-    let (order, key) = (Int(value), Int(event.key.rawValue))
+    let key = Int(event.key.rawValue)
+    // A stop has no number of its own.
+    let stop = isStop(event.key) ? event.origin.map { Int($0.replyTo) } : nil
+    guard let value = stop ?? event.value?.whole else { return }
+    let order = ledger.order(of: value, of: key)
+    say(
+      "\(registry[event.key].key) \(order) is \(event.phase)\(event.reason.map { ": \($0)" } ?? "")"
+    )
     switch event.phase {
+    case .accepted where isGroup(event.key): groupAccepted(event, value)
     case .accepted where event.reason == nil:
       ledger.accepted(order, of: key)
-      say("\(registry[event.key].key) accepts \(order)")
     case .accepted: seen.inMemory += 1
-    case .superseded: ledger.superseded(order, of: key)
+    case .cancelled: ledger.cancelled(order, of: key)
     case .rejected:
       seen.rejected += 1
-      ledger.rejected(order, of: key)
-      say("\(registry[event.key].key) rejects \(order)")
     default: break
     }
   }
 
-  func sent(_ key: KeyIndex, _ payload: [UInt8]) {
-    guard let order = Int(String(decoding: payload, as: UTF8.self)) else { return }
-    if let wrong = ledger.sent(order, of: Int(key.rawValue), at: time.now) {
-      breach("\(registry[key].key): \(wrong)")
+  /// A group's change that is accepted without a reason is stored for each of its members.
+  private func groupAccepted(_ event: CommandEvent, _ value: Int) {
+    guard event.reason == nil else { return seen.groupsInPart += 1 }
+    for member in registry.groups.members(of: event.key)
+    where !ledger.holds(value, of: Int(member.rawValue)) {
+      breach("\(registry[event.key].key) is accepted, and \(registry[member].key) not stored")
     }
+  }
+
+  /// A member sends a command.
+  ///
+  /// - Returns: What the device gets: the order of the change.
+  func sent(_ publish: CommandPublish, stop: Int?) -> [UInt8] {
+    let key = Int(publish.keys[0].rawValue)
+    if isStop(publish.keys[0]) {
+      // One that another member left is the newest that was promised, or a newer one.
+      return Array("\(max(stop ?? 0, ledger.keys[key].durable))".utf8)
+    }
+    let value = Int(String(decoding: publish.payload, as: UTF8.self)) ?? 0
+    let order = ledger.order(of: value, of: key)
+    if let wrong = ledger.sent(order, of: key, at: time.now) {
+      breach("\(registry[publish.keys[0]].key): \(wrong)")
+    }
+    return Array("\(order)".utf8)
   }
 
   private func delivered(_ payload: [UInt8], _ topic: String) {
@@ -339,6 +470,9 @@ package final class ClusterLife {
       let key = registry.properties.firstIndex(where: { $0.property.command.topic == topic })
     else { return breach("a message that nobody expects on \(topic)") }
     say("\(topic) gets \(order)")
+    if registry.properties[key].property.id == ClusterHouse.stop {
+      return ledger.stopDelivered(order, of: key, at: time.now)
+    }
     if let wrong = ledger.delivered(order, of: key) { breach("\(topic): \(wrong)") }
   }
 
@@ -405,12 +539,20 @@ package final class ClusterLife {
       if names.count > 1 { return breach("\(names) drive \(partition)") }
       var contents = LogContents()
       for frame in engine.logs[partition] ?? [] { contents.append(frame) }
-      if let row = contents.ordered.first {
+      // An owner finds out with its next entry that the engine has forgotten some.
+      if let row = contents.ordered.first, !forgotten.contains(partition) {
         return breach("\(row.row.key) is still in the log of \(partition)")
       }
     }
     if let least = counts.min(), let most = counts.max(), most - least > 1 {
       breach("the members have \(counts) partitions")
     }
+  }
+}
+
+extension Value {
+  /// A whole number.
+  fileprivate var whole: Int? {
+    if case .number(let number) = self { Int(number) } else { nil }
   }
 }

@@ -2,10 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
+import GatewayCore
 import LastOut
 
-/// A change that a client asks one member for, whichever drives the device.
+/// Something that a client asks one member for, whichever drives the device.
 final class ClientRequest {
+  enum Verb: Hashable {
+    case set
+    case setNow
+    case stop
+    case flush
+    case cancel
+  }
+
   enum State: Hashable {
     case open
     case answered
@@ -13,32 +22,48 @@ final class ClientRequest {
   }
 
   let number: Int
+  let verb: Verb
   let key: KeyIndex
   let device: Int
-  let partition: Partition
+  /// `nil` for a group, whose members may be in several.
+  let partition: Partition?
   /// The process that was asked.
   let asked: SimulatedMember
   /// Whether the client waits for the end of the command.
   let wantsPhases: Bool
+  /// Of the part of a group's change that goes to another member: the change, and the value.
+  let part: (change: PassedChange, value: Int)?
+  /// The request that this one is a part of.
+  let whole: ClientRequest?
+  /// How many parts have no end.
+  var openParts = 0
   fileprivate(set) var state = State.open
   fileprivate(set) var isExecuted = false
   /// Whether a reply did not arrive; a client that waits for the end has its own patience.
-  var hasLostReply = false
+  var hasLostReply = false {
+    didSet { whole?.hasLostReply = true }
+  }
 
-  init(
+  fileprivate init(
     _ number: Int,
+    _ verb: Verb,
     of key: KeyIndex,
     _ device: Int,
-    _ partition: Partition,
+    _ partition: Partition?,
     at asked: SimulatedMember,
-    wantsPhases: Bool
+    wantsPhases: Bool,
+    part: (change: PassedChange, value: Int)?,
+    whole: ClientRequest?
   ) {
     self.number = number
+    self.verb = verb
     self.key = key
     self.device = device
     self.partition = partition
     self.asked = asked
     self.wantsPhases = wantsPhases
+    self.part = part
+    self.whole = whole
   }
 }
 
@@ -56,19 +81,25 @@ struct RequestLedger {
   private var newest: [Line: Int] = [:]
 
   mutating func ask(
-    for key: KeyIndex,
+    _ verb: ClientRequest.Verb,
+    of key: KeyIndex,
     _ device: Int,
-    _ partition: Partition,
+    _ partition: Partition?,
     at member: SimulatedMember,
-    wantsPhases: Bool
+    wantsPhases: Bool,
+    part: (change: PassedChange, value: Int)? = nil,
+    whole: ClientRequest? = nil
   ) -> ClientRequest {
     let request = ClientRequest(
       requests.count,
+      verb,
       of: key,
       device,
       partition,
       at: member,
-      wantsPhases: wantsPhases
+      wantsPhases: wantsPhases,
+      part: part,
+      whole: whole
     )
     requests.append(request)
     return request

@@ -36,6 +36,8 @@ final class SimulatedEngine {
   var isFaulty = true
   /// Receives each change of a record.
   var onChange: ((RecordKey, ClusterRecord, UInt64) -> Void)?
+  /// Receives each entry of a log, once it is stored.
+  var onStored: ((LogFrame, Partition) -> Void)?
   /// Called when something is stored that should not be.
   var onBreach: ((String) -> Void)?
   private(set) var lateWrites = 0
@@ -87,6 +89,20 @@ final class SimulatedEngine {
     }
     newestRecord -= changes[0].by
     newestFrame -= changes[1].by
+  }
+
+  /// The newest entries of the logs are lost, which were acknowledged and not written to a disk.
+  ///
+  /// - Returns: The partitions that have lost some.
+  func forget(_ count: Int) -> Set<Partition> {
+    let numbers = logs.values.joined().map(\.sequence).sorted()
+    guard let first = numbers.suffix(count).first else { return [] }
+    let partitions = logs.filter { $0.value.contains { $0.sequence >= first } }.map(\.key)
+    for partition in partitions { logs[partition]?.removeAll { $0.sequence >= first } }
+    newestFrame = first - 1
+    lost.append(time.now)
+    orderedUntil = time.now
+    return Set(partitions)
   }
 
   /// The number from which on numbers become lower, and by how much: the newest gap is closed.
@@ -197,6 +213,7 @@ final class SimulatedEngine {
             frame: frame
           )
         )
+        self.onStored?(frame, partition)
         answer(.stored(revision: sequence))
       }
     }

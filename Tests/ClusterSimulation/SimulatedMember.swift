@@ -19,23 +19,17 @@ final class SimulatedMember {
   let life: Int
   /// Whether it is of a later version, whose frames the others cannot read.
   let isLater: Bool
-  private unowned let world: ClusterLife
+  unowned let world: ClusterLife
   private(set) var membership: Membership
   private var logs: PartitionLogs
-  private var passed: PassedRequests
+  var passed: PassedRequests
   /// What clients have asked here, and was passed on.
-  private var forwarded: [UInt64: ClientRequest] = [:]
-  /// A request that is executed here.
-  private struct Executing {
-    let request: ClientRequest
-    /// The member that has passed it on, and its number there; `nil` where it was asked here.
-    let sender: (member: SimulatedMember, number: UInt64)?
-    var isAnswered = false
-    var isOver = false
-  }
-  /// Requests without an end, by the number of their origin.
-  private var executing: [UInt64: Executing] = [:]
-  private var core: GatewayCore
+  var forwarded: [UInt64: ClientRequest] = [:]
+  /// Requests without an end, by the order of their execution.
+  var executing: [UInt64: Executing] = [:]
+  /// The newest stop that was executed here, by its key.
+  var stops: [KeyIndex: Int] = [:]
+  var core: GatewayCore
   private var schedule = SessionSchedule()
   private var connections: [Partition: SimulatedSessions.Connection] = [:]
   /// The connection of each partition that was begun last and has not ended, and those that the
@@ -44,7 +38,7 @@ final class SimulatedMember {
   private var connecting: Set<Partition> = []
   private var attemptCount = 0
   /// Partitions that are driven or were since they were taken: their changes are accepted.
-  private var accepting: Set<Partition> = []
+  private(set) var accepting: Set<Partition> = []
   private var handingOver: Set<Partition> = []
   /// Messages without an answer, with their partitions.
   private var outstanding: [UInt64: Partition] = [:]
@@ -55,6 +49,8 @@ final class SimulatedMember {
   private var pausedUntil = Moment.zero
   private var inbox: [() -> Void] = []
   private var alarm: Moment?
+  /// How many turns in a row have left the core something to do at once.
+  private var hurries = 0
   /// When the log of a partition could not be read.
   private var unreadable: [Partition: Moment] = [:]
   /// How work on the logs has ended, for the core.
@@ -93,11 +89,11 @@ final class SimulatedMember {
     core.openStore(JournalPlan(contents: JournalContents()), path: "cluster", isShared: true)
     core.connectionChanged(isUp: true, at: now)
     core.retainedMessagesCompleted(at: now)
-    for device in world.registry.devices.indices { setOnline(false, device) }
+    for partition in ClusterLife.all { setOnline(false, of: partition) }
     world.time.plan(within: 1...50) { [self] in receive { self.readAll() } }
   }
 
-  private var now: Moment { world.time.now.advanced(by: ahead) }
+  var now: Moment { world.time.now.advanced(by: ahead) }
 
   private var clock: JournalClock {
     let milliseconds = Int64(now.nanoseconds / 1_000_000)
@@ -143,7 +139,7 @@ final class SimulatedMember {
     turn()
   }
 
-  private func turn() {
+  func turn() {
     guard isUp, !isPaused else { return }
     for order in membership.dequeueEffects() { perform(order) }
     for effect in schedule.advance(to: now) where isUp { perform(effect) }
@@ -174,7 +170,7 @@ final class SimulatedMember {
       let work = logs.dequeueEffects()
       for effect in work { perform(effect) }
       let isOver = finishHandingOver()
-      let havePassed = advancePassed()
+      let havePassed = advancePassed(membership.view)
       if orders.isEmpty, work.isEmpty, !isOver, !havePassed { break }
       didWork = true
     }
@@ -182,9 +178,12 @@ final class SimulatedMember {
   }
 
   private func arm() {
+    let coreDue = core.nextDeadline(after: now)
+    hurries = coreDue.map { $0 <= now } ?? false ? hurries + 1 : 0
+    if hurries > 100 { world.breach("\(name) wakes up at once again and again") }
     let due = [
-      core.nextDeadline(after: now), membership.nextDeadline(after: now), logs.nextDeadline,
-      passed.nextDeadline, schedule.nextDeadline,
+      coreDue, membership.nextDeadline(after: now), logs.nextDeadline, passed.nextDeadline,
+      schedule.nextDeadline,
     ].compactMap(\.self).min()
     guard let due, due != alarm else { return }
     alarm = due
@@ -355,19 +354,21 @@ final class SimulatedMember {
         world.breach("\(name) hands \(partition) over before it has answered \(event.number)")
       }
       world.unanswered(event)
-      reply(to: event.origin, isAnswer: true, isFinal: true)
+      reply(to: event.origin, event, isAnswer: true, isFinal: true)
     }
-    for origin in waiting { reply(to: origin, isAnswer: false, isFinal: true) }
+    for origin in waiting { reply(to: origin, nil, isAnswer: false, isFinal: true) }
     closeSession(partition)
     logs.close(partition)
     accepting.remove(partition)
     handingOver.remove(partition)
+    setOnline(false, of: partition)
   }
 
   /// - Returns: Whether a partition was handed over.
   private func finishHandingOver() -> Bool {
     var didChange = false
-    for partition in handingOver.sorted() where core.isStored(world.keys(of: partition)) {
+    for partition in handingOver.sorted()
+    where core.isStored(world.keys(of: partition), at: now) {
       forget(partition, isHandedOver: true)
       membership.handedOver(partition, at: now)
       didChange = true
@@ -376,11 +377,11 @@ final class SimulatedMember {
   }
 
   private func setOnline(_ isOnline: Bool, of partition: Partition) {
-    for device in world.devices(of: partition) { setOnline(isOnline, device) }
-  }
-
-  private func setOnline(_ isOnline: Bool, _ device: Int) {
-    core.sessionChanged(ofDevice: device, isUp: isOnline, at: now)
+    for device in world.devices(of: partition) {
+      core.setElsewhere(!accepting.contains(partition), device: device)
+      core.setBehind(passed.isBusy(partition), device: device)
+      core.sessionChanged(ofDevice: device, isUp: isOnline, at: now)
+    }
   }
 
   // MARK: - Logs
@@ -430,8 +431,7 @@ final class SimulatedMember {
       }
       unreadable[partition] = now
       membership.openFailed(partition, epoch: epoch, at: now)
-    case .shortened(let partition):
-      world.breach("\(name) takes the log of \(partition) for shorter than it is")
+    case .shortened(let partition): world.shortened(partition, of: self)
     }
   }
 
@@ -442,119 +442,6 @@ final class SimulatedMember {
     isUp && !isPaused && accepting.contains(partition)
   }
 
-  /// A client asks for a change: it is executed here or passed on, as `GatewayHost` does.
-  func ask(_ request: ClientRequest) {
-    if accepting.contains(request.partition), !passed.isBusy(request.partition) {
-      execute(request, for: nil)
-    } else if let number = passed.pass(
-      to: .owner(request.partition),
-      about: request.device,
-      limit: .max,
-      at: now
-    ) {
-      forwarded[number] = request
-    }
-    turn()
-  }
-
-  private func execute(
-    _ request: ClientRequest,
-    for sender: (member: SimulatedMember, number: UInt64)?
-  ) {
-    let order = world.executed(request)
-    let number = UInt64(order)
-    executing[number] = Executing(request: request, sender: sender)
-    let origin = ChangeOrigin(replyTo: number, wantsPhases: request.wantsPhases)
-    do throws(ValidationError) {
-      try core.change(
-        .set(.number(Double(order))),
-        of: request.key,
-        at: now,
-        ChangeOptions(origin: origin)
-      )
-      world.received(order, of: request.key)
-    } catch {
-      world.refused(request.key)
-      reply(to: origin, isAnswer: true, isFinal: true)
-    }
-  }
-
-  /// A change that was asked for has an event, which goes to whoever has asked.
-  private func reply(to origin: ChangeOrigin?, isAnswer: Bool, isFinal: Bool) {
-    guard let origin, var state = executing[origin.replyTo] else { return }
-    state.isAnswered = state.isAnswered || isAnswer
-    state.isOver = state.isOver || isFinal || !origin.wantsPhases
-    let isLast = state.isAnswered && state.isOver
-    executing[origin.replyTo] = isLast ? nil : state
-    guard let (member, number) = state.sender else {
-      if isLast { world.ended(state.request, nil) }
-      return
-    }
-    guard isAnswer || origin.wantsPhases else { return }
-    world.send(
-      from: self,
-      to: member.name,
-      { $0.receiveReply(to: number, isLast: isLast) },
-      onLost: { state.request.hasLostReply = true }
-    )
-  }
-
-  // MARK: - Requests for other members
-
-  private func advancePassed() -> Bool {
-    passed.advance(
-      to: now,
-      membership.view,
-      isEngineReachable: world.engine.isConnected(name)
-    ) { accepting.contains($0) }
-    let effects = passed.dequeueEffects()
-    for effect in effects { perform(effect) }
-    return !effects.isEmpty
-  }
-
-  private func perform(_ effect: PassedEffect) {
-    switch effect {
-    case .send(let number, let other):
-      guard let request = forwarded[number] else { return }
-      world.say("  \(name): passes \(request.number) on to \(other)")
-      world.send(from: self, to: other) { [self] in
-        $0.receive(request, numbered: number, from: self)
-      } onUndelivered: { [self] in
-        world.undelivered()
-        passed.undelivered([number], at: now)
-      }
-    case .perform(let number):
-      guard let request = forwarded.removeValue(forKey: number) else { return }
-      world.performed()
-      execute(request, for: nil)
-    case .fail(let number, let failure):
-      guard let request = forwarded.removeValue(forKey: number) else { return }
-      world.ended(request, failure)
-    }
-  }
-
-  /// Another member has passed a request on.
-  private func receive(
-    _ request: ClientRequest,
-    numbered number: UInt64,
-    from sender: SimulatedMember
-  ) {
-    if accepting.contains(request.partition) { return execute(request, for: (sender, number)) }
-    world.send(from: self, to: sender.name) { $0.receiveMoved(number) }
-  }
-
-  private func receiveReply(to number: UInt64, isLast: Bool) {
-    guard passed.answered(number, isLast: isLast), isLast,
-      let request = forwarded.removeValue(forKey: number)
-    else { return }
-    world.ended(request, nil)
-  }
-
-  private func receiveMoved(_ number: UInt64) {
-    world.moved()
-    passed.moved(number, at: now)
-  }
-
   private func perform(_ effect: Effect) {
     switch effect {
     case .write(let work): logs.submit(work, clock: clock)
@@ -563,9 +450,10 @@ final class SimulatedMember {
     case .emit(let event):
       world.emitted(event)
       let isAnswer = event.phase == .accepted || event.phase == .rejected
-      reply(to: event.origin, isAnswer: isAnswer, isFinal: event.isFinal)
+      reply(to: event.origin, event, isAnswer: isAnswer, isFinal: event.isFinal)
+    case .passOn(let change): passOn(change)
     case .publishState, .requestState, .forward, .record, .stateChanged, .definitionsReplaced,
-      .reloaded, .storeHealth, .resumed, .log, .closeStore, .sayOffline, .end, .passOn,
+      .reloaded, .storeHealth, .resumed, .log, .closeStore, .sayOffline, .end,
       .endElsewhere:
       break
     }
@@ -578,11 +466,10 @@ final class SimulatedMember {
       return world.breach("\(name) sends without a session")
     }
     outstanding[publish.token] = partition
-    let payload = String(decoding: publish.payload, as: UTF8.self)
-    world.say("  \(name): sends \(publish.topic) \(payload)")
-    world.sent(publish.keys[0], publish.payload)
+    let payload = world.sent(publish, stop: stops[publish.keys[0]])
+    world.say("  \(name): sends \(publish.topic) \(String(decoding: payload, as: UTF8.self))")
     world.sessions.publish(
-      publish.payload,
+      payload,
       to: publish.topic,
       over: connection,
       by: name,

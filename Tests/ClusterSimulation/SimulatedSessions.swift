@@ -22,6 +22,8 @@ final class SimulatedSessions {
     var newest: UInt64 = 0
     /// The epoch of the owner whose connection it is, or was last.
     var holder: UInt64 = 0
+    /// When the newest message arrives that was sent over it.
+    var arrival = Moment.zero
     /// The owners whose connection a newer one has ended.
     var ousted: Set<UInt64> = []
   }
@@ -145,7 +147,10 @@ final class SimulatedSessions {
     after delay: Duration,
     onAnswer: @escaping () -> Void
   ) {
-    time.plan(after: delay) { [self] in
+    // A connection keeps the order of its messages.
+    let moment = max(time.now.advanced(by: delay), sessions[connection.partition]?.arrival ?? .zero)
+    sessions[connection.partition]?.arrival = moment
+    time.plan(at: moment) { [self] in
       guard let session = sessions[connection.partition], session.connection == connection else {
         return
       }

@@ -10,7 +10,7 @@ import Testing
   /// A failing seed names itself, reports its last events and replays exactly.
   @Test func `gateways as one break no promise, and every kind of trouble is met`() {
     var seen = ClusterCoverage()
-    for seed: UInt64 in 1...12 {
+    for seed: UInt64 in 1...18 {
       let report = ClusterReport(seed: seed, steps: 5000)
       #expect(report.breach == nil, "\(report.breach ?? "")")
       seen.add(report.seen)

@@ -170,6 +170,26 @@ import Testing
     #expect(again.allSatisfy { !numbers.contains($0) })
   }
 
+  @Test func `a log has its values in the order in which they were accepted`() throws {
+    var engine = Engine()
+    var batch = JournalBatch()
+    // Keys come in the order in which they were changed first.
+    batch.puts = [("level", 3), ("stop", 2), ("tone", 1)].map { name, sequence in
+      var entry = Self.entry(name, UInt8(sequence))
+      entry.sequence = UInt64(sequence)
+      return entry
+    }
+    engine.submit(.commit(batch))
+    let keys = ["tone", "stop", "level"]
+    #expect(engine.stored.last?.frame.puts.map(\.key) == keys)
+    // A snapshot follows.
+    for value: UInt8 in 4...12 {
+      engine.submit(.commit(JournalBatch(puts: [Self.entry("other", value)])))
+    }
+    let snapshot = engine.stored.first { $0.frame.kind == .snapshot(part: 0, count: 1) }
+    #expect(snapshot?.frame.puts.map(\.key) == keys + ["other"])
+  }
+
   @Test func `an older end of the log is none that is lost`() throws {
     var engine = Engine()
     for value in 1...3 {

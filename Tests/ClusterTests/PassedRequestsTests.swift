@@ -12,6 +12,7 @@ struct PassedRequestsTests {
     var requests = PassedRequests(member: "a")
     var view = ClusterView(partitions: 1)
     var drives = false
+    private(set) var released: [Partition] = []
     private var count: UInt64 = 0
 
     init() {
@@ -48,14 +49,18 @@ struct PassedRequestsTests {
       )
     }
 
-    /// What is done at a time.
+    /// What is done with requests at a time; partitions without any are in ``released``.
     mutating func advance(to milliseconds: Int64) -> [PassedEffect] {
       requests.advance(
         to: PassedRequestsTests.at(milliseconds),
         view,
         isEngineReachable: true
       ) { _ in drives }
-      return requests.dequeueEffects()
+      return requests.dequeueEffects().filter { effect in
+        guard case .released(let partition) = effect else { return true }
+        released.append(partition)
+        return false
+      }
     }
   }
 
@@ -77,6 +82,18 @@ struct PassedRequestsTests {
     #expect(asked.requests.count == 1)
     // A repeated reply is nobody's.
     #expect([asked.requests.answered(1, isLast: true)] == [false])
+  }
+
+  @Test func `a partition is released when all its requests have their answers`() {
+    var asked = Asked()
+    #expect([asked.pass(), asked.pass()] == [1, 2])
+    _ = asked.advance(to: 0)
+    _ = asked.requests.answered(1, isLast: true)
+    _ = asked.advance(to: 1)
+    #expect(asked.released == [] && asked.requests.isBusy(Partition(0)))
+    _ = asked.requests.answered(2, isLast: false)
+    _ = asked.advance(to: 2)
+    #expect(asked.released == [Partition(0)] && !asked.requests.isBusy(Partition(0)))
   }
 
   @Test(arguments: [false, true])

@@ -288,6 +288,64 @@ import Values
     #expect(commands.isEmpty)
   }
 
+  @Test(
+    arguments: [
+      ([.failed, .failed], [.rejected]), ([.failed, .rejected], [.rejected]),
+      ([.accepted, .superseded, .failed], [.accepted, .failed]),
+    ] as [([Phase], [Phase])]
+  )
+  func `a group of which no member has stored its value is rejected`(
+    of members: [Phase],
+    group: [Phase]
+  ) {
+    var commands = GroupCommands()
+    let now = Moment(nanoseconds: 1)
+    commands.begin(
+      7,
+      of: KeyIndex(3),
+      .boolean(true),
+      members: [KeyIndex(1), KeyIndex(2)],
+      rejected: [],
+      origin: nil,
+      canConfirm: false,
+      at: now
+    )
+    var found: [Phase] = []
+    for (place, phase) in members.enumerated() {
+      let key = KeyIndex(place == members.count - 1 ? 2 : 1)
+      let event = CommandEvent.sample(key, phase, number: 1, at: now)
+      found += commands.observe(event, of: 7, named: "lamp").map(\.phase)
+    }
+    #expect(found == group)
+    #expect(commands.isEmpty)
+  }
+
+  @Test func `a group names the members whose values are held in memory only`() {
+    var commands = GroupCommands()
+    let now = Moment(nanoseconds: 1)
+    commands.begin(
+      7,
+      of: KeyIndex(3),
+      .boolean(true),
+      members: [KeyIndex(1), KeyIndex(2)],
+      rejected: [],
+      origin: nil,
+      canConfirm: false,
+      at: now
+    )
+    var event = CommandEvent.sample(KeyIndex(1), .accepted, number: 1, at: now)
+    event.reason = "held in memory only"
+    let first = commands.observe(event, of: 7, named: "a")
+    #expect(first.isEmpty)
+    let found = commands.observe(
+      .sample(KeyIndex(2), .accepted, number: 2, at: now),
+      of: 7,
+      named: "b"
+    )
+    #expect(found.map(\.phase) == [.accepted])
+    #expect(found.map(\.reason) == ["a: held in memory only"])
+  }
+
   @Test func `with a journal the group is accepted once all members are on the disk`() throws {
     var bench = Self.house(Self.lamp("a"), Self.lamp("b"), isJournalled: true)
     try bench.set("all/level", .number(40))

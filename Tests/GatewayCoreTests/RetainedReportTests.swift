@@ -264,6 +264,18 @@ import Values
     #expect(bench.published() == (isOffline ? [] : ["publish level/set 40"]))
   }
 
+  @Test func `a device that another gateway drives is online when that gateway says so`() throws {
+    var bench = CoreBench(isJournalled: false, devices: Self.devices)
+    let lamp = try bench.core.registry.deviceIndex(of: "lamp")
+    try Self.says(false, 0, &bench)
+    bench.core.setElsewhere(true, device: lamp)
+    bench.core.sessionChanged(ofDevice: lamp, isUp: false, at: bench.now)
+    let before = bench.core.isOnline(device: lamp)
+    bench.core.sessionChanged(ofDevice: lamp, isUp: true, at: bench.now)
+    let after = bench.core.isOnline(device: lamp)
+    #expect(!before && after)
+  }
+
   @Test func `without a marker each session is waited for two seconds`() throws {
     var devices = Self.devices
     devices[1].availability = devices[0].availability

@@ -55,6 +55,8 @@ import Testing
       keys.add(command, &rows, in: &commands, at: now)
     }
 
+    mutating func forget(_ key: Int32) { keys.forget(KeyIndex(key), in: &commands) }
+
     func barred() -> [KeyIndex] { keys.barred(rows, at: now) }
 
     mutating func release() -> [KeyIndex] { keys.release(rows, in: &commands, at: now) }
@@ -94,6 +96,15 @@ import Testing
     #expect(fixture.keys.patienceEnds == end)
     fixture.now = end
     #expect(fixture.release() == [KeyIndex(0)])
+    #expect(fixture.keys.patienceEnds == nil)
+  }
+
+  @Test func `nothing is due any more when a key is forgotten whose urgent command waits`() {
+    var fixture = Fixture()
+    fixture.add(1, nil, ending: [0], urgent: 7)
+    fixture.forget(1)
+    fixture.now = fixture.now.advanced(by: WithheldKeys.patience)
+    #expect(fixture.release() == [])
     #expect(fixture.keys.patienceEnds == nil)
   }
 

@@ -25,6 +25,9 @@ struct AvailabilityTable {
     devices[device].report(isOnline, source: source)
   }
 
+  /// Forgets what the sources of a device reported: nobody listens to them any more.
+  mutating func forget(_ device: Int) { devices[device] = DeviceAvailability() }
+
   // MARK: - Reload
 
   /// Makes room for more devices, whose sources the caller replaces.

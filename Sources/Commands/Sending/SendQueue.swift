@@ -414,6 +414,9 @@ package struct SendQueue {
     return place(inOrderOfChanges(keys(of: [device])))
   }
 
+  /// Another gateway listens to the availability sources of a device from now on.
+  mutating func forgetAvailability(of device: Int) { availability.forget(device) }
+
   /// The state of a key that was reported last says nothing until the next report.
   mutating func outdate(_ key: KeyIndex) {
     if facts[key].isReported { retained.outdate(key) }

@@ -114,6 +114,8 @@ extension ClusterMember {
   /// This member drives a device, whose session is there or not.
   func take(_ device: Int, isConnected: Bool, at now: Moment) {
     context.core.setElsewhere(false, device: device)
+    let partition = context.places?.partition(ofDevice: device)
+    context.core.setBehind(partition.map(passed.isBusy) ?? false, device: device)
     context.core.sessionChanged(ofDevice: device, isUp: isConnected, at: now)
   }
 
@@ -133,21 +135,12 @@ extension ClusterMember {
   private func forget(_ partition: Partition, at now: Moment) {
     sessions.close(partition)
     let (unanswered, waiting) = context.core.forget(keys(of: partition), at: now)
-    for event in unanswered { reject(event) }
+    for event in unanswered { onRejected?(event) }
     for origin in waiting { onWaitEnd?(origin) }
     store.close(partition)
     handingOver.remove(partition)
     setDriven(false, partition)
     setConnected(false, partition, at: now)
-  }
-
-  /// A change was received and not stored when the partition was lost: nobody has it for certain.
-  private func reject(_ event: CommandEvent) {
-    var event = event
-    event.phase = .rejected
-    event.isFinal = true
-    event.reason = "another gateway of the cluster drives the device now; the change is not stored"
-    onRejected?(event)
   }
 
   /// Ends the connections of partitions that are given away, and gives away what is stored.
@@ -161,7 +154,9 @@ extension ClusterMember {
         sessions.close(partition)
         didChange = true
       }
-      guard sessions[partition] == nil, context.core.isStored(keys(of: partition)) else { continue }
+      guard sessions[partition] == nil, context.core.isStored(keys(of: partition), at: now) else {
+        continue
+      }
       forget(partition, at: now)
       membership.handedOver(partition, at: now)
       didChange = true

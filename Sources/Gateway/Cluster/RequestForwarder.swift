@@ -4,6 +4,7 @@
 import Cluster
 import Configuration
 import Control
+import GatewayCore
 import LastOut
 import Operations
 
@@ -113,6 +114,11 @@ final class RequestForwarder {
       guard let request = passed.removeValue(forKey: number) else { return }
       onOwn?(request.request, request.requester)
       request.end()
+    case .released(let partition):
+      guard context.places?.drives(partition) ?? false else { return }
+      for device in context.places?.devices(of: partition) ?? [] {
+        context.core.setBehind(isBusy(partition), device: device)
+      }
     case .fail(let number, let failure):
       guard let request = passed.removeValue(forKey: number) else { return }
       let error = Self.error(failure, request.request)

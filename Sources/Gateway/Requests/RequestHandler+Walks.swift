@@ -144,10 +144,11 @@ extension RequestHandler {
 }
 
 extension GatewayContext {
-  /// Whether this gateway executes changes of a key: it drives its device, or the key is a group's.
+  /// Whether this gateway executes changes of a key by a group or a scene: it drives its device, or
+  /// the key is a group's.
   func isHere(_ key: KeyIndex) -> Bool {
     let device = registry.device(of: key)
-    return places?.drives(device: device) ?? true || registry.devices[device].group != nil
+    return core.executesParts(ofDevice: device) || registry.devices[device].group != nil
   }
 
   /// Sets the values of a scene; each that is rejected has an event that says so.

@@ -318,6 +318,35 @@ import Testing
     #expect(bench.witness.waitFor("cmd/\(place)", "5"))
   }
 
+  @Test func `a gateway that gave a device away shows it online when its owner does`() throws {
+    let devices = Self.lamps.replacing(
+      "for: [1..24]",
+      with: "for: [1..24]\n  availability: {topic: \"lamp/$n/status\"}"
+    )
+    let bench = try ClusterBench(devices: devices, members: ["a"])
+    let client = try bench.client("a")
+    for place in 1...24 { bench.witness.publish("lamp/\(place)/status", "offline", retain: true) }
+    func awaitDevices(_ word: String, _ count: Int) throws {
+      var wait = Wait()
+      while wait.remaining() != nil {
+        let reply = try client.ask(#"{"devices":"lamp-*"}"#)
+        guard case .array(let rows)? = reply["devices"] else { continue }
+        if rows.count(where: { $0["availability"]?.string == word }) == count { return }
+      }
+      Issue.record("not \(count) of 24 are \(word)")
+    }
+    try awaitDevices("offline", 24)
+    try bench.configure("b")
+    try bench.start("b")
+    try bench.awaitOwners()
+    let given = bench.devices(of: "b", try bench.owners())
+    #expect(!given.isEmpty)
+    for device in given {
+      bench.witness.publish("lamp/\(Self.number(device))/status", "online", retain: true)
+    }
+    try awaitDevices("online", given.count)
+  }
+
   @Test func `a gateway that slept while another took its devices sends nothing older`() throws {
     let bench = try ClusterBench(devices: Self.lamps, members: ["a", "b"])
     let device = try bench.device(of: "b")
