@@ -112,7 +112,8 @@ import Testing
     scene.configuration.connectDeadline = .seconds(1)
     let harness = try Harness(scene.configuration, addresses: ["127.0.0.1", "127.0.0.2"])
     try expectWork(harness, scene)
-    #expect(!harness.log.all.contains { $0.contains("No connection") })
+    // Each round has come to the second address, also one in which a busy machine was too slow.
+    #expect(harness.client.statistics.attempts.isMultiple(of: 2))
     withExtendedLifetime(hole) {}
   }
 
