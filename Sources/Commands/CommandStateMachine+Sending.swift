@@ -322,10 +322,11 @@ extension CommandStateMachine {
     log.emit(phase, of: command, reason: reason, for: key, facts[key], at: now)
     guard facts[key].hasImplications else { return }
     switch phase {
-    case .accepted, .sending, .sent, .confirmed: break
-    case .unchanged, .superseded, .cancelled, .rejected, .failed, .expired:
-      endRiders(of: key, with: command, at: now)
+    case .accepted, .sending, .sent, .confirmed: return
+    case .unchanged: deliveries.update(key) { $0.endHold() }
+    case .superseded, .cancelled, .rejected, .failed, .expired: break
     }
+    endRiders(of: key, with: command, at: now)
   }
 
   package func status(_ key: KeyIndex) -> KeyStatus {

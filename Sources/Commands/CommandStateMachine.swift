@@ -88,8 +88,16 @@ package struct CommandStateMachine: ~Copyable {
   /// The value that the device of `key` has confirmed, by a report; `nil` where it is not known, or
   /// something newer waits or is in flight.
   package func confirmedTarget(of key: KeyIndex) -> Value? {
-    let isIdle = sendQueue[key] == nil && !queue.isPending(key) && !waitingSteps.contains(key)
-    return isIdle ? deliveries[key].confirmedTarget : nil
+    isWaiting(key) ? nil : deliveries[key].confirmedTarget
+  }
+
+  /// Whether a command of `key` waits or is in flight.
+  package func isUnderWay(_ key: KeyIndex) -> Bool {
+    isWaiting(key) || deliveries[key].inFlight.map { !$0.isEnded } ?? false
+  }
+
+  private func isWaiting(_ key: KeyIndex) -> Bool {
+    sendQueue[key] != nil || queue.isPending(key) || waitingSteps.contains(key)
   }
 
   /// The device of `key` has gone: it moves no further.

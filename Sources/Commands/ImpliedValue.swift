@@ -68,8 +68,8 @@ extension CommandStateMachine {
 
   /// The other keys of which nothing older may follow a value of `key`.
   ///
-  /// One that has a command after the value was accepted agrees with it, or is sent with it. A
-  /// value that most others imply contradicts only the number 0.
+  /// A command that one has after the value was accepted agrees with it, or is sent with it. A value
+  /// that most others imply contradicts only the number 0.
   func contradicted(by value: Value, of key: KeyIndex, isAccepted: Bool) -> [Rival] {
     let own = relations[key]
     var rivals = own.implying.map { Rival(key: $0.key, isUrgentOnly: $0.value == value) }
@@ -81,7 +81,10 @@ extension CommandStateMachine {
         )
       }
     }
-    return rivals.filter { !(isAccepted && hasCommand($0.key)) }
+    for place in rivals.indices where isAccepted {
+      rivals[place].agrees = hasCommand(rivals[place].key)
+    }
+    return rivals
   }
 
   /// Ends steps that wait for the state of `key`, whatever value they would result in.

@@ -138,6 +138,9 @@ package struct Rival: Hashable, Sendable {
   package let key: KeyIndex
   /// Whether that concerns only those of its values that would end the value: urgent ones, or a 0.
   package let isUrgentOnly: Bool
+  /// Whether its present command agrees with the value, or is sent with it: only what that replaces
+  /// may not follow.
+  package var agrees = false
 
   package init(key: KeyIndex, isUrgentOnly: Bool = false) {
     self.key = key

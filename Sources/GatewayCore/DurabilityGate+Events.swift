@@ -101,12 +101,17 @@ extension DurabilityGate {
     _ outbox: inout Outbox,
     at now: Moment
   ) -> Bool {
-    let others = commands.rivals(
+    var others = commands.rivals(
       of: event.key,
       event.value,
       isUrgent: event.isUrgent,
       isAccepted: true
     )
+    for place in others.indices where others[place].agrees {
+      // The command that agrees is recorded next.
+      let key = others[place].key
+      others[place].agrees = !batch[next...].contains { $0.key == key && $0.phase == .accepted }
+    }
     guard !event.isAction, let value = event.value, let expiresAt = event.expiresAt else {
       if event.isHeard(isWatched: commands.log.isWatched) { outbox.emit(event) }
       if others.isEmpty { return false }

@@ -23,10 +23,15 @@ struct Restorations {
     var isCertain = true
     /// The keys that were reported since, each with whether the report differs.
     var differs: [KeyIndex: Bool] = [:]
+    /// When keys were reported as they were, before the device came back.
+    var sameAt: [KeyIndex: Moment] = [:]
   }
 
   /// How long after its return a report of a device counts as its first.
   static let patience = Duration.seconds(60)
+  /// How long before its return a report that shows nothing new may have been the first, and how
+  /// long after it another one says otherwise.
+  static let haste = Duration.seconds(5)
 
   /// The devices that were reported online on this connection.
   private var present: Set<Int> = []
@@ -77,12 +82,17 @@ struct Restorations {
     guard let absence = absences[device], let target = absence.targets[key] else { return }
     let differs = !isShown(target)
     guard let returnedAt = absence.returnedAt else {
-      // What it reports just before it says that it is online counts, a late report does not.
       absences[device]?.differs[key] = differs ? true : nil
+      absences[device]?.sameAt[key] = differs ? nil : now
       return
     }
     if returnedAt.duration(to: now) > Self.patience { return forget(device) }
     guard let known = absence.differs[key] else {
+      if differs, let sameAt = absence.sameAt[key], returnedAt.duration(to: now) > Self.haste,
+        sameAt.duration(to: returnedAt) <= Self.haste
+      {
+        return forget(device)
+      }
       absences[device]?.differs[key] = differs
       if differs { due.insert(device) }
       return
@@ -157,7 +167,9 @@ extension GatewayCore {
       guard let value = commands.confirmedTarget(of: key), !commands.isUrgent(value, of: key) else {
         continue
       }
-      values[key] = value
+      // What is under way is newer than anything that is confirmed.
+      let rivals = commands.rivals(of: key, value, isUrgent: false, isAccepted: false)
+      if !rivals.contains(where: { commands.isUnderWay($0.key) }) { values[key] = value }
     }
     return values
   }

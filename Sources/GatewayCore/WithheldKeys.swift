@@ -121,8 +121,10 @@ struct WithheldKeys {
     let key = command.key
     let place = Int(key.rawValue)
     for rival in command.others {
-      rows.discardUnresumed(rival, through: command.ended, in: commands.registry, at: now)
-      let barrier = Barrier(rival: rival, sequence: command.ended)
+      let newest = rows.newestSequence(of: rival.key)
+      let ended = rival.agrees && newest > 0 ? min(command.ended, newest - 1) : command.ended
+      rows.discardUnresumed(rival, through: ended, in: commands.registry, at: now)
+      let barrier = Barrier(rival: rival, sequence: ended)
       guard Self.stands(barrier, rows, at: now) else { continue }
       keys[place].barriers.removeAll { $0.rival == rival }
       keys[place].barriers.append(barrier)

@@ -129,6 +129,43 @@ import Values
     #expect(try house.published(for: 120).isEmpty)
   }
 
+  @Test func `what excludes a newer value that waits does not come back`() throws {
+    var house = House()
+    try house.report(["power": true, "brightness": 80, "warmth": 100, "hue": 0])
+    try house.set("hue", .number(120))
+    try house.bench.set("lamp/warmth", .number(200))
+    house.lamp(isOnline: false)
+    _ = try house.published(for: 10)
+    house.lamp(isOnline: true)
+    try house.report(["power": true, "brightness": 80, "warmth": 100, "hue": 0])
+    let published = try house.published()
+    #expect(published == ["warmth 200"])
+  }
+
+  @Test func `after a report as it was, just before its return, another one is by hand`() throws {
+    var house = try dark()
+    try house.report(["power": true, "brightness": 80])
+    house.lamp(isOnline: true)
+    _ = try house.published(for: 10)
+    try house.report(["power": false])
+    #expect(try house.published(for: 5).isEmpty)
+  }
+
+  @Test func `a lamp that is off and has the 0 that it is asked for counts from there`() throws {
+    var house = House()
+    try house.report(["power": true, "brightness": 254])
+    try house.set("brightness", .number(80))
+    try house.report(["power": false])
+    try house.report(["brightness": 0])
+    _ = try house.published(for: 60)
+    let key = try house.bench.core.registry.index(of: "lamp/brightness")
+    #expect(house.bench.core.status(key).target == .number(80))
+    try house.bench.set("lamp/brightness", .number(0))
+    let published = try house.published()
+    #expect(published == [])
+    #expect(house.bench.core.status(key).target == .number(0))
+  }
+
   @Test func `it gets it back soon after its command, too`() throws {
     for (first, then) in [(100, 254), (254, 254), (0, 40), (254, 0)] as [(Double, Double)] {
       var house = House()

@@ -44,11 +44,21 @@ import Testing
       keys.diskChanged()
     }
 
-    mutating func add(_ key: Int32, _ sequence: UInt64?, ending others: [Int32], urgent: UInt64?) {
+    mutating func add(
+      _ key: Int32,
+      _ sequence: UInt64?,
+      ending others: [Int32],
+      urgent: UInt64?,
+      agrees: Bool = false
+    ) {
       let command = WithheldKeys.Command(
         key: KeyIndex(key),
         sequence: sequence,
-        others: others.map { Rival(key: KeyIndex($0)) },
+        others: others.map { other in
+          var rival = Rival(key: KeyIndex(other))
+          rival.agrees = agrees
+          return rival
+        },
         ended: rows.plan.sequence,
         urgentNumber: urgent
       )
@@ -85,6 +95,18 @@ import Testing
     fixture.add(1, nil, ending: [0], urgent: nil)
     #expect(fixture.barred() == [KeyIndex(1)])
     #expect(fixture.keys.hasBarriers(KeyIndex(1)))
+  }
+
+  @Test(arguments: [false, true])
+  func `a command waits for the row that a value replaces which agrees with it`(isReplaced: Bool) {
+    var fixture = Fixture()
+    if isReplaced { fixture.accept(2, replacing: 1) }
+    fixture.add(1, nil, ending: [0], urgent: nil, agrees: true)
+    #expect(fixture.keys.behind == (isReplaced ? [KeyIndex(1)] : []))
+    guard isReplaced else { return }
+    fixture.write()
+    #expect(fixture.release() == [])
+    #expect(fixture.keys.behind == [])
   }
 
   @Test func `an urgent command stops waiting after its patience, and the row is named`() {

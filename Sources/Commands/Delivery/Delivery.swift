@@ -342,7 +342,8 @@ struct Delivery {
     if keepsTarget { travel.hold(target) }
   }
 
-  /// The device reports what the key implies again: what it reports of the key counts.
+  /// The device reports what the key implies again, or has what it is asked for already: what it
+  /// reports of the key counts.
   mutating func endHold() {
     if inFlight == nil, !travel.isOpen { travel.end() }
   }

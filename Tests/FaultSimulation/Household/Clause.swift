@@ -31,6 +31,8 @@ package enum Clause: Int, CaseIterable, Hashable, Sendable {
   case relativeBase
   /// Fast toggles are slowed and never rejected.
   case feedback
+  /// A device that lost its power gets back what it had, and nothing after something newer.
+  case restored
 }
 
 /// The clauses that end a life when they are violated; others are only counted.

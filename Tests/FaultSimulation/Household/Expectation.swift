@@ -179,6 +179,14 @@ package struct Expectation: Sendable {
     return ends[command].map { !$0.isFinal } ?? false
   }
 
+  /// Whether any command of a property has no last phase yet, also one that decides nothing.
+  package func hasOpenCommand(of key: Int) -> Bool {
+    ends.contains { $0.key.key == key && !$0.value.isFinal }
+  }
+
+  /// Whether the device has failed in a way that no gateway can detect since the last rest.
+  package func isExcused(_ key: Int) -> Bool { rows[key].isExcused }
+
   /// Whether a hand moved something of the device since the last rest.
   package func isTouched(_ key: Int) -> Bool { rows[key].isTouched }
 

@@ -52,10 +52,22 @@ enum Household {
   static func devices(_ traits: HouseholdTraits) -> [Device] {
     let row = rowIDs.map { lamp($0, hasColor: false) }
     let shades = shadeIDs.map { shade($0) }
-    return [lamp("lamp", hasColor: true), lamp("stateful-lamp", hasColor: true)] + row + shades
+    let devices =
+      [lamp("lamp", hasColor: true), lamp("stateful-lamp", hasColor: true)] + row + shades
       + [valve, dimmer, relay]
+    return (traits.restores ? devices.map(restoring) : devices)
       + [group("row", of: row, hasTopic: traits.groupsHaveTopics)]
       + [group("shades", of: shades, hasTopic: false)]
+  }
+
+  /// The device with `restore`, as far as that has a meaning.
+  private static func restoring(_ device: Device) -> Device {
+    var device = device
+    for place in device.properties.indices
+    where !device.properties[place].isAction && form(of: device.id) != .shade {
+      device.properties[place].restore = true
+    }
+    return device
   }
 
   // MARK: - Lamps

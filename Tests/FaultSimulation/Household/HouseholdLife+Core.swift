@@ -85,9 +85,13 @@ extension HouseholdLife {
 
   private func handle(_ event: CommandEvent) {
     let key = Int(event.key.rawValue)
-    guard registry.devices[facts[key].device].group == nil, let intent = intent(of: event) else {
-      return
+    guard registry.devices[facts[key].device].group == nil else { return }
+    if event.phase == .accepted, event.origin?.source == ChangeOrigin.restore,
+      let value = event.value
+    {
+      restores(key, value, number: event.number)
     }
+    guard let intent = intent(of: event) else { return }
     if isTraced {
       let value = event.value.map { " \($0.bareText)" } ?? ""
       let why = event.reason.map { " (\($0))" } ?? ""
@@ -136,7 +140,10 @@ extension HouseholdLife {
   func isLate(_ key: Int) -> Bool {
     timeline.contains { planned in
       switch planned {
-      case .delivery(_, let message): message.keys.contains(key)
+      case .delivery(_, let message):
+        message.keys.contains { sent in
+          sent == key || facts[sent].moves.values.contains { $0.key == key }
+        }
       case .report(let reported, _): reported == key
       default: false
       }
@@ -217,6 +224,13 @@ extension HouseholdLife {
     {
       expectation.excuse(Int(value.key.rawValue))
     }
+    // What ended an older value because the device had the newer one, reaches the disk with the next
+    // commit.
+    if let newest = expectation.command(of: Int(value.key.rawValue)),
+      newest.intent > UInt64(number), expectation.phase(of: newest.key) == .unchanged
+    {
+      expectation.lost(newest)
+    }
     expectation.resumed(Expectation.Command(key: Int(value.key.rawValue), intent: UInt64(number)))
     if isTraced { log("\(name(Int(value.key.rawValue))) resumes \(value.value) of \(number)") }
     commands.resumed[value.number] = UInt64(number)
@@ -226,6 +240,7 @@ extension HouseholdLife {
   /// Ends the process, and starts another one with the rows of the disk.
   func crash() {
     if isTraced { log("the gateway is killed") }
+    losses.forgetAll()
     seen[.crashes] += 1
     disk.restart(after: .killed, at: now, start: now)
     let contents = disk.contents

@@ -72,7 +72,7 @@ extension HouseholdLife {
     return registry.devices.indices.filter { group.members.contains(registry.devices[$0].id) }
   }
 
-  private func keys(of device: Int) -> [Int] { registry.indices(ofDevice: device).map { Int($0) } }
+  func keys(of device: Int) -> [Int] { registry.indices(ofDevice: device).map { Int($0) } }
 
   private func anyKey(of device: Int, where isWanted: (HouseholdFacts) -> Bool = { _ in true })
     -> Int?
@@ -207,6 +207,7 @@ extension HouseholdLife {
       seen[.cancels] += 1
       if members(ofKey: key).contains(where: { isMoving($0) }) { seen[.cancelInTravel] += 1 }
       _ = core.cancel(KeyIndex(Int32(key)), at: now, source: "test")
+      for member in members(ofKey: key) { noteCancel(member) }
       return collect()
     case .flush(let key):
       _ = core.flush(KeyIndex(Int32(key)), at: now, source: "test")
@@ -225,6 +226,7 @@ extension HouseholdLife {
     let parts = commands.accepted ?? []
     commands.accepted = nil
     countAccepted(parts)
+    for part in parts { noteNewer(part.key, part.value) }
     expectation.asked(parts, by: commands.intents)
   }
 

@@ -93,6 +93,7 @@ extension HouseholdLife {
   func cut() {
     guard broker.isConnected else { return }
     if isTraced { log("the connection ends") }
+    losses.disturbedAll()
     broker.isConnected = false
     core.connectionChanged(isUp: false, at: now)
     while !broker.outstanding.isEmpty {
@@ -151,11 +152,13 @@ extension HouseholdLife {
     guard devices[device].isPowered else { return isUnheard(keys) }
     if random.chance(traits.drops) {
       seen[.drops] += 1
+      losses.disturbed(self.keys(of: device))
       if isTraced { log("\(registry.devices[device].id) does not hear it") }
       return isUnheard(keys)
     }
     if random.chance(traits.refusals) {
       seen[.refusals] += 1
+      losses.disturbed(self.keys(of: device))
       if isTraced { log("\(registry.devices[device].id) refuses") }
       isUnheard(keys)
       for key in keys { reportState(key) }
@@ -246,6 +249,7 @@ extension HouseholdLife {
     let index = KeyIndex(Int32(key))
     if random.chance(traits.garbage) {
       seen[.garbage] += 1
+      losses.disturbed(keys(of: facts[key].device))
       core.reported(index, .string("?!"), source: 0, at: now)
     }
     if isTraced { log("\(name(key)) shows \(wire)") }
@@ -260,12 +264,19 @@ extension HouseholdLife {
   private func power(_ device: Int, isOn: Bool) {
     guard devices[device].isPowered != isOn else { return }
     if isTraced { log("\(registry.devices[device].id) powered: \(isOn)") }
+    // The gateway may not have heard of the loss.
+    let isUnnoticed = timeline.contains {
+      if case .availability(device, _) = $0 { true } else { false }
+    }
+    if isOn, isUnnoticed { losses.disturbed(keys(of: device)) }
+    if !isOn { noteLoss(of: device) }
     timeline.plan(
       .availability(device: device, isOnline: isOn),
       at: after(isOn ? 0...50 : 0...2000)
     )
     if isOn {
       devices[device].isPowered = true
+      poweredAt[device] = now
       for name in devices[device].names {
         guard let key = key(device, name) else { continue }
         reportState(key)
@@ -287,6 +298,10 @@ extension HouseholdLife {
     guard devices[device].isPowered else { return }
     if isTraced { log("\(name(key)) by hand to \(value.bareText)") }
     seen[.hands] += 1
+    losses.disturbed(keys(of: device))
+    if poweredAt[device].map({ $0.duration(to: now) > .seconds(5) }) ?? true {
+      losses.forget(keys(of: device))
+    }
     if value == .boolean(false),
       facts.indices.contains(where: { facts[$0].implies == key && expectation.isUnresolved($0) })
     {
@@ -297,8 +312,11 @@ extension HouseholdLife {
       moved.append((implied, .boolean(HouseholdFacts.implied(by: value))))
     }
     for (key, value) in moved {
+      // A value that came back after a crash may follow a hand that nobody has seen.
+      let isReplayed =
+        expectation.command(of: key).map { commands.replayed.contains($0.intent) } ?? false
       expectation.touched(key, value)
-      if isLate(key) { expectation.excuse(key) }
+      if isLate(key) || isReplayed { expectation.excuse(key) }
       let reactions = devices[device].moved(
         registry.properties[key].property.id,
         to: value,

@@ -54,6 +54,9 @@ package final class HouseholdLife {
   var broker = HouseholdBroker()
   var devices: [HouseholdDevice]
   var commands = HouseholdCommands()
+  var losses = PowerLosses()
+  /// When each device got its power back last.
+  var poweredAt: [Int: Moment] = [:]
   /// The number of intents before the chapter.
   var earlierIntents: UInt64 = 0
   /// Whether the gateway was killed since all was quiet: it knows only what is reported.

@@ -10,6 +10,8 @@ struct HouseholdTraits {
   let isFaultless: Bool
   let isJournalled: Bool
   let groupsHaveTopics: Bool
+  /// Whether devices get back what they had before they lost their power.
+  let restores: Bool
   /// How long a message takes to the broker, in milliseconds.
   let network: ClosedRange<Int>
   /// How long the broker's acknowledgement takes, and how often it is one of the late ones.
@@ -34,6 +36,7 @@ struct HouseholdTraits {
   init(_ random: inout SeededGenerator, seed: UInt64) {
     isFaultless = seed.isMultiple(of: 3)
     isJournalled = seed % 4 != 1
+    restores = seed % 5 < 3
     groupsHaveTopics = random.chance(60)
     network = [0...20, 0...20, 0...300][random.below(3)]
     acknowledgement = [0...30, 0...1000, 0...5000, 2000...5000][random.below(4)]

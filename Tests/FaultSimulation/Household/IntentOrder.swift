@@ -64,6 +64,8 @@ package struct IntentOrder: Sendable {
     let (old, new) = (facts[older.key], facts[newer.key])
     if older.key == newer.key {
       if old.isAction { return .orderOfPresses }
+      // A message for all members may repeat what one of them has.
+      if older.isOfGroup, older.value == newer.value { return nil }
       return older.isOfGroup || newer.isOfGroup ? .orderOfGroups : .orderOfKey
     }
     guard old.device == new.device else { return nil }
