@@ -112,8 +112,8 @@ extension GatewayCore {
 
   /// Forgets these keys: another gateway drives their devices.
   ///
-  /// What was accepted and stored is that gateway's. Nothing is emitted, and nothing of the store
-  /// is removed.
+  /// What was accepted and stored is that gateway's. Nothing of the store is removed, and nothing is
+  /// emitted but what commands of groups make of it.
   ///
   /// - Returns: The changes that were received and not answered, as rejected: another gateway may or
   ///   may not have them. And who waits for phases of commands that were answered.
@@ -127,10 +127,9 @@ extension GatewayCore {
     for key in keys {
       let (events, origins) = forget(key, at: now)
       unanswered += events
-      waiting += origins
-      // Commands of groups go on without what this gateway learns no more.
-      for event in events where event.origin?.group != nil {
-        follow(event, ofGroup: event.origin?.group?.number ?? 0)
+      waiting += origins.filter { $0.group == nil }
+      for event in events {
+        if let part = event.origin?.group { follow(event, ofGroup: part.number) }
       }
       for part in origins.compactMap(\.group) {
         memberReported(
