@@ -37,7 +37,7 @@ extension HouseholdLife {
   /// The expected value of a key, and whether it certainly is its target.
   private func base(of key: Int) -> (value: Value, isCertain: Bool)? {
     guard case .value(let value) = expectation[key], !expectation.isPressed(key),
-      !expectation.isTouched(key), !expectation.isExcused(key)
+      !expectation.isTouched(key), !expectation.isExcused(key), !heardLate.contains(key)
     else { return nil }
     switch expectation.phase(of: key) {
     case .cancelled, .failed, .expired, .rejected, .superseded: return nil

@@ -125,8 +125,13 @@ extension HouseholdLife {
       // Nothing tells a gateway yet that the device has lost its power, and with it the value; that
       // a press moves it on from where it was heard; or that it takes longer than it has to.
       let isUnpowered = !devices[facts[key].device].isPowered
-      let isElsewhere = isLate(key) || isPressed(key) || isSlow(key)
-      if isUnpowered || isElsewhere && !endedUnheard.contains(key) { expectation.excuse(key) }
+      let implied = facts[key].implies
+      let isElsewhere =
+        isLate(key) || isPressed(key) || isSlow(key) || implied.map { isLate($0) } ?? false
+      if isUnpowered || isElsewhere && !endedUnheard.contains(key) {
+        expectation.excuse(key)
+        if let implied { expectation.excuse(implied) }
+      }
     case .confirmed: confirmedAt[key] = now
     case .failed, .expired, .cancelled, .rejected:
       if event.reason != "urgent" { commands.urgentSince[key] = nil }

@@ -256,9 +256,18 @@ extension HouseholdLife {
     core.reported(index, wire, source: 0, at: now)
     heard[key] = registry[index].property.value(fromWire: wire)
     endedUnheard.remove(key)
+    noteLate(key)
     let isDark = facts[key].implies.map { heard[$0] == .boolean(false) } ?? false
     if isDark { heardDark.insert(key) } else { heardDark.remove(key) }
     collect()
+  }
+
+  /// Notes whether a report says what a key is: one that comes late is about an older message, and
+  /// nothing tells a gateway so.
+  private func noteLate(_ key: Int) {
+    let value = devices[facts[key].device].value(registry.properties[key].property.id, at: now)
+    let isTrue = value.flatMap { value in heard[key].map { facts[key].isSame($0, value) } } ?? true
+    if isTrue || isMoving(key) { heardLate.remove(key) } else { heardLate.insert(key) }
   }
 
   private func power(_ device: Int, isOn: Bool) {

@@ -73,6 +73,8 @@ package final class HouseholdLife {
   var confirmedAt: [Int: Moment] = [:]
   /// The keys that something urgent has ended at the device since they were heard.
   var endedUnheard: Set<Int> = []
+  /// The keys of which it heard last what they were before a newer message.
+  var heardLate: Set<Int> = []
   /// The keys that it heard while what they imply was off.
   var heardDark: Set<Int> = []
 
