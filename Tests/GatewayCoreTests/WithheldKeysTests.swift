@@ -27,9 +27,9 @@ import Testing
       write()
     }
 
-    mutating func accept(_ number: UInt64, replacing replaced: UInt64? = nil) {
+    mutating func accept(_ number: UInt64, of key: Int32 = 0, replacing replaced: UInt64? = nil) {
       _ = rows.accept(
-        CommandEvent.sample(KeyIndex(0), .accepted, number: number, at: now),
+        CommandEvent.sample(KeyIndex(key), .accepted, number: number, at: now),
         .number(Double(number)),
         replacing: replaced,
         until: now.advanced(by: .seconds(60)),
@@ -95,6 +95,16 @@ import Testing
     fixture.add(1, nil, ending: [0], urgent: nil)
     #expect(fixture.barred() == [KeyIndex(1)])
     #expect(fixture.keys.hasBarriers(KeyIndex(1)))
+  }
+
+  @Test func `a stored value waits for a row, and is not among those to be rejected`() {
+    var fixture = Fixture()
+    fixture.accept(2, of: 2)
+    fixture.add(2, 2, ending: [0], urgent: nil)
+    #expect(fixture.barred() == [KeyIndex(2)])
+    fixture.write()
+    #expect(fixture.barred() == [])
+    #expect(fixture.keys.behind == [KeyIndex(2)])
   }
 
   @Test(arguments: [false, true])
