@@ -266,20 +266,31 @@ import Values
     #expect(passed == (isHereOnly ? [] : ["b/level"]))
   }
 
-  @Test func `a group of which one member has the value and others reject it fails`() {
+  /// The command 7 of a group's key 3, which nothing confirms.
+  private static func command(
+    ofMembers members: [KeyIndex],
+    rejected: [(name: String, reason: String)] = [],
+    at now: Moment
+  ) -> GroupCommands {
     var commands = GroupCommands()
-    let now = Moment(nanoseconds: 1)
-    let (one, other, group) = (KeyIndex(1), KeyIndex(2), KeyIndex(3))
     commands.begin(
       7,
-      of: group,
+      of: KeyIndex(3),
       .boolean(true),
-      members: [one, other],
-      rejected: [("c", "it is full")],
+      members: members,
+      rejected: rejected,
       origin: nil,
       canConfirm: false,
       at: now
     )
+    return commands
+  }
+
+  @Test func `a group of which one member has the value and others reject it fails`() {
+    let now = Moment(nanoseconds: 1)
+    let (one, other) = (KeyIndex(1), KeyIndex(2))
+    let rejected = [(name: "c", reason: "it is full")]
+    var commands = Self.command(ofMembers: [one, other], rejected: rejected, at: now)
     let found =
       commands.observe(.sample(one, .unchanged, number: 1, at: now), of: 7, named: "a")
       + commands.observe(.sample(other, .rejected, number: 1, at: now), of: 7, named: "b")
@@ -298,18 +309,8 @@ import Values
     of members: [Phase],
     group: [Phase]
   ) {
-    var commands = GroupCommands()
     let now = Moment(nanoseconds: 1)
-    commands.begin(
-      7,
-      of: KeyIndex(3),
-      .boolean(true),
-      members: [KeyIndex(1), KeyIndex(2)],
-      rejected: [],
-      origin: nil,
-      canConfirm: false,
-      at: now
-    )
+    var commands = Self.command(ofMembers: [KeyIndex(1), KeyIndex(2)], at: now)
     var found: [Phase] = []
     for (place, phase) in members.enumerated() {
       let key = KeyIndex(place == members.count - 1 ? 2 : 1)
@@ -321,18 +322,8 @@ import Values
   }
 
   @Test func `a group names the members whose values are held in memory only`() {
-    var commands = GroupCommands()
     let now = Moment(nanoseconds: 1)
-    commands.begin(
-      7,
-      of: KeyIndex(3),
-      .boolean(true),
-      members: [KeyIndex(1), KeyIndex(2)],
-      rejected: [],
-      origin: nil,
-      canConfirm: false,
-      at: now
-    )
+    var commands = Self.command(ofMembers: [KeyIndex(1), KeyIndex(2)], at: now)
     var event = CommandEvent.sample(KeyIndex(1), .accepted, number: 1, at: now)
     event.reason = "held in memory only"
     let first = commands.observe(event, of: 7, named: "a")
