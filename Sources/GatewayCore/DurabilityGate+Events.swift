@@ -24,6 +24,7 @@ extension DurabilityGate {
         hasBarriers = record(batch[index], in: &commands, &outbox, at: now) || hasBarriers
       }
       batch.removeAll(keepingCapacity: batch.capacity <= Self.keptCapacity)
+      accepted = [:]
       if !overtaken.isEmpty, commands.log.events.isEmpty {
         rejectOvertaken(in: &commands, &outbox, at: now)
       }
@@ -37,6 +38,16 @@ extension DurabilityGate {
     guard next < batch.count, case .superseded = batch[next].phase, batch[next].key == event.key
     else { return nil }
     return batch[next].number
+  }
+
+  /// Whether a value of a key is accepted after the event that is recorded: its row is not known yet.
+  private mutating func isAcceptedLater(_ key: KeyIndex) -> Bool {
+    if accepted.isEmpty {
+      for (place, event) in batch.enumerated() where event.phase == .accepted {
+        accepted[event.key] = place
+      }
+    }
+    return accepted[key].map { $0 >= next } ?? false
   }
 
   /// - Returns: Whether a command now waits for rows of other keys to be removed.
@@ -108,9 +119,7 @@ extension DurabilityGate {
       isAccepted: true
     )
     for place in others.indices where others[place].agrees {
-      // The command that agrees is recorded next.
-      let key = others[place].key
-      others[place].agrees = !batch[next...].contains { $0.key == key && $0.phase == .accepted }
+      others[place].agrees = !isAcceptedLater(others[place].key)
     }
     guard !event.isAction, let value = event.value, let expiresAt = event.expiresAt else {
       if event.isHeard(isWatched: commands.log.isWatched) { outbox.emit(event) }

@@ -29,6 +29,8 @@ package struct DurabilityGate {
   /// The events that are being recorded, and the place of the next one.
   var batch: [CommandEvent] = []
   var next = 0
+  /// The places of the newest accepted value of each key among them; empty until one is asked for.
+  var accepted: [KeyIndex: Int] = [:]
   /// Keys whose newest values cannot be kept, and of which a crash would bring back something
   /// older: they are rejected once the events are recorded.
   var overtaken: [KeyIndex] = []
