@@ -210,6 +210,12 @@ package struct JournalRows {
   /// The sequence number of the key's newest value that has not been sent.
   func waiting(_ key: KeyIndex) -> UInt64? { keys[Int(key.rawValue)].commands.waiting }
 
+  /// The sequence number of the key's value that the broker has not acknowledged.
+  func inFlight(_ key: KeyIndex) -> UInt64? {
+    let command = keys[Int(key.rawValue)].commands.inFlight
+    return command.isNone ? nil : command.sequence
+  }
+
   /// The commands that have not been sent, those of one key in order.
   var waitingCommands: [(key: KeyIndex, command: DurableCommand)] {
     keys.indices.flatMap { place in

@@ -134,7 +134,7 @@ extension Model {
           return nil
         }
       } else if unnecessaryParts[place] != tag {
-        guard !key.hasNewer, shows(value, place) else { return nil }
+        guard !key.hasNewer, !key.isWithheld, shows(value, place) else { return nil }
       }
     }
     return carried

@@ -37,6 +37,19 @@ import Testing
       )
     }
 
+    mutating func send(_ number: UInt64) {
+      let event = CommandEvent.sample(KeyIndex(0), .sending, number: number, at: now)
+      let isKnown = rows.sending(event, in: registry)
+      #expect(isKnown)
+    }
+
+    mutating func end(_ number: UInt64, _ phase: Phase) {
+      let event = CommandEvent.sample(KeyIndex(0), phase, number: number, at: now)
+      let isReleasing = rows.ended(event, promptly: true, in: registry, at: now)
+      #expect(isReleasing != nil)
+      keys.commandFinished(KeyIndex(0), rows)
+    }
+
     mutating func write() {
       now = now.advanced(by: .seconds(1))
       #expect(rows.nextWork(identifiers, at: now) != nil)
@@ -86,6 +99,29 @@ import Testing
     #expect(fixture.release() == [])
     #expect(fixture.keys.contains(KeyIndex(0)))
     fixture.write()
+    #expect(fixture.release() == [])
+    #expect(fixture.keys.behind == [])
+  }
+
+  @Test func `a key whose newest command was not needed is withheld until its older row is gone`() {
+    var fixture = Fixture()
+    fixture.accept(2, replacing: 1)
+    fixture.add(0, 2, ending: [], urgent: nil)
+    fixture.end(2, .unchanged)
+    #expect(fixture.release() == [])
+    #expect(fixture.keys.behind == [KeyIndex(0)])
+    fixture.write()
+    #expect(fixture.release() == [])
+    #expect(fixture.keys.behind == [])
+  }
+
+  @Test func `a command in flight may be repeated when the newer one is cancelled`() {
+    var fixture = Fixture()
+    fixture.send(1)
+    fixture.accept(2)
+    fixture.add(0, 2, ending: [], urgent: nil)
+    #expect(fixture.keys.behind == [KeyIndex(0)])
+    fixture.end(2, .cancelled)
     #expect(fixture.release() == [])
     #expect(fixture.keys.behind == [])
   }

@@ -205,7 +205,10 @@ struct GroupMessage {
       let isSame = pending.origin?.group?.number == change.number && pending.value == change.value
       return isSame ? .settling : .apart
     }
-    guard !machine.sendQueue.hasCommand(member) else { return .apart }
+    // A crash would send a value older than the group's to a member that is withheld.
+    guard !machine.sendQueue.hasCommand(member), !machine.sendQueue.isWithheld(member) else {
+      return .apart
+    }
     return machine.shows(change.value, member) ? .shown : .apart
   }
 }

@@ -110,6 +110,9 @@ package struct SendQueue {
   /// Whether the broker has not acknowledged the key's previous command.
   func awaitsAcknowledgement(_ key: KeyIndex) -> Bool { holds[key].awaitsAcknowledgement }
 
+  /// Whether nothing of a key may leave, except what is urgent.
+  func isWithheld(_ key: KeyIndex) -> Bool { holds[key].isWithheld }
+
   /// The number of a key's lane.
   func lane(of key: KeyIndex) -> Int { lanes.lane(ofDevice: facts[key].device) }
 
