@@ -16,7 +16,11 @@ extension CommandStateMachine {
     _ outcome: CommandPublish.Outcome,
     at now: Moment
   ) {
-    for key in deliveries.finish(token) {
+    var keys = deliveries.finish(token)
+    // What rides ends with the command that it contradicts: that one is decided first.
+    let riders = keys.filter { deliveries[$0].inFlight?.command.change.rides ?? false }
+    if !riders.isEmpty { keys = keys.filter { !riders.contains($0) } + riders }
+    for key in keys {
       migrate(key, at: now)
       sendQueue.acknowledge(key)
       switch outcome {
@@ -25,6 +29,8 @@ extension CommandStateMachine {
       case .lost: lost(key, at: now)
       }
     }
+    guard case .lost = outcome else { return }
+    for key in riders { releaseRider(key, at: now) }
   }
 
   private mutating func brokerAcknowledged(_ key: KeyIndex, at now: Moment) {
@@ -42,14 +48,35 @@ extension CommandStateMachine {
     if !facts[key].canConfirm { sendQueue.cannotConfirm(key, at: now) }
   }
 
+  private static let connectionLost = "the connection to the broker was lost"
+
   /// The connection ended before the answer: the newest value of the key is sent again.
   private mutating func lost(_ key: KeyIndex, at now: Moment) {
     let (isAction, hasNewer) = (isAction(key), hasNewer(key))
     let verdict = deliveries.update(key) { delivery in
-      if isAction { return delivery.fail("the connection to the broker was lost") }
+      if isAction { return delivery.fail(Self.connectionLost) }
       return hasNewer ? delivery.supersede() : delivery.retry(unconfirmed: false)
     }
     apply(verdict, to: key, at: now)
+  }
+
+  /// Lets what rode in a message that was lost wait for what it contradicts.
+  ///
+  /// If that has ended, it is sent alone, unless it would still contradict what the device will
+  /// have.
+  private mutating func releaseRider(_ key: KeyIndex, at now: Moment) {
+    guard let rider = sendQueue[key], rider.change.rides else { return }
+    var isContradicting = false
+    for implied in relations[key].implied {
+      guard let expected = base(of: implied.key),
+        !implied.agrees(rider.value, with: expected)
+      else { continue }
+      if sendQueue[implied.key] != nil || queue.isPending(implied.key) { return }
+      isContradicting = true
+    }
+    guard isContradicting else { return sendQueue.ride(key, false) }
+    deliveries.update(key) { $0.abandonRepetition(of: rider.value) }
+    endWaitingCommand(of: key, as: .failed, reason: Self.connectionLost, at: now)
   }
 
   /// Whether something newer than the command in flight waits.

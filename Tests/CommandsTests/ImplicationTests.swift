@@ -250,6 +250,29 @@ import Values
     #expect(!hasUnsent)
   }
 
+  @Test(arguments: [true, false])
+  func `what was lost is sent alone if what it contradicted has ended, and the lamp will be on`(
+    isOn: Bool
+  ) throws {
+    var lamp = Self.lamp()
+    lamp.properties.append(lamp.properties[1])
+    lamp.properties[2].id = "warmth"
+    lamp.properties[2].command.payload = PayloadTemplate(.object([.init("warmth", "$value")]))
+    var bench = Bench([lamp])
+    try bench.report("power", .boolean(isOn))
+    let messages = try bench.sendOffWithBrightness()
+    try bench.set("warmth", 30)
+    bench.pass(300)
+    #expect(bench.send() == [#"{"warmth":30}"#])
+    bench.connect(false)
+    bench.finish(messages, .lost)
+    bench.connect(true)
+    #expect(bench.send() == [#"{"brightness":80}"#])
+    bench.pass(10_000)
+    let hasUnsent = bench.hasUnsent
+    #expect(!hasUnsent)
+  }
+
   @Test func `what rode in a message is not repeated alone`() throws {
     var bench = try Self.bench(true, retries: 2)
     var options = ChangeOptions()
@@ -283,5 +306,17 @@ import Values
     #expect(bench.told().contains("brightness superseded: power off") == !isOn)
     try bench.report("brightness", 40)
     #expect(try bench.target("brightness") == .number(isOn ? 50 : 40))
+  }
+}
+
+extension Bench {
+  /// Sends an off, and a brightness that rides with it, in one message.
+  fileprivate mutating func sendOffWithBrightness() throws -> [CommandPublish] {
+    var options = ChangeOptions()
+    options.rides = true
+    try machine.change(.set(80), of: key("brightness"), at: now, options)
+    try set("power", .boolean(false))
+    pass(300)
+    return publishes()
   }
 }

@@ -249,10 +249,12 @@ package struct SendQueue {
     return place(key)
   }
 
-  /// Lets the command of a key leave with the one that it contradicts, or not at all.
-  mutating func ride(_ key: KeyIndex) {
-    commands[key]?.change.rides = true
+  /// Lets the command of a key leave with the one that it contradicts, or not at all; or, if it
+  /// rides no more, alone.
+  mutating func ride(_ key: KeyIndex, _ rides: Bool = true) {
+    commands[key]?.change.rides = rides
     place(key)
+    if !rides { placeLeads(of: key) }
   }
 
   /// Removes the command of a key that is sent next; of an action, the one behind it moves up.
