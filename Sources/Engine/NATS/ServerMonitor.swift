@@ -4,7 +4,6 @@
 import Glibc
 import JSON
 package import Operations
-import Synchronization
 
 /// When the servers of NATS write to their disks: before they acknowledge, or up to some minutes
 /// later.
@@ -24,17 +23,11 @@ package enum DiskWrites: Hashable, Sendable {
 ///
 /// It belongs to the loop's thread.
 package final class ServerMonitor {
-  private final class Mailbox: Sendable {
-    let found = Mutex<DiskWrites?>(nil)
-  }
-
   package private(set) var writes = DiskWrites.unknown("cluster.monitor is not set")
   /// The servers were asked, and their answers are others than before.
   package var onChange: (() -> Void)?
   private let addresses: [String]
-  private let mailbox = Mailbox()
-  private var waker: Waker?
-  private var isAsking = false
+  private var asking: BackgroundWork<DiskWrites>?
 
   /// `addresses` are such as `http://10.0.0.1:8222`; without any, nothing is asked.
   ///
@@ -43,28 +36,18 @@ package final class ServerMonitor {
     self.addresses = addresses
     if addresses.isEmpty { return }
     writes = .unknown("the servers were not asked yet")
-    waker = try loop.makeWaker(named: "monitor") { [weak self] in self?.finish() }
+    asking = try BackgroundWork(named: "monitor", loop: loop) { [weak self] in self?.finish($0) }
   }
 
   /// Asks all servers, unless they are being asked.
   package func ask() {
-    guard !isAsking, let waker else { return }
-    isAsking = true
-    let (addresses, mailbox) = (addresses, mailbox)
-    do throws(OperationsError) {
-      try WorkerThread {
-        let found = Self.writes(of: addresses)
-        mailbox.found.withLock { $0 = found }
-        waker.wake()
-      }.detach()
-    } catch {
-      isAsking = false
-    }
+    guard let asking, !asking.isRunning else { return }
+    let addresses = addresses
+    // Without a thread the next time is soon enough.
+    try? asking.begin { Self.writes(of: addresses) }
   }
 
-  private func finish() {
-    guard let found = mailbox.found.withLock({ $0.take() }) else { return }
-    isAsking = false
+  private func finish(_ found: DiskWrites) {
     guard found != writes else { return }
     writes = found
     onChange?()

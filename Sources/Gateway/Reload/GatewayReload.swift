@@ -5,13 +5,11 @@ import Commands
 package import Configuration
 package import Control
 import Devices
-import Dispatch
 import GatewayCore
 internal import JSON
 import LastOut
 import MQTT
 import Operations
-import Synchronization
 import Values
 
 /// Other devices and policies while the gateway runs: what is pending stays.
@@ -383,21 +381,14 @@ final class Reloader {
   typealias Outcome = Result<PreparedReload, ConfigurationFailure>
   typealias Completion = (Result<ReloadReport, ReloadRefusal>) -> Void
 
-  /// What the other thread leaves for the loop.
-  private final class Mailbox: Sendable {
-    let outcome = Mutex<Outcome?>(nil)
-  }
-
   typealias Reading = @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
 
   /// Reads the files; `nil` where there are none.
   var read: Reading?
-  private let mailbox = Mailbox()
-  private var waker: Waker?
-  /// Reads, compares and frees, one after the other.
-  private let queue = DispatchQueue(label: "reload", qos: .utility)
+  private let work: BackgroundWork<Outcome>
   private(set) var isBusy = false
   private let base: () -> PreparedReload.Base
+  private let apply: (Outcome) -> Void
   /// Who waits for the reload in progress, and for the one after it.
   private var waiting: [Completion] = []
   private var waitingForNext: [Completion] = []
@@ -413,10 +404,8 @@ final class Reloader {
     applying apply: @escaping (Outcome) -> Void
   ) throws(OperationsError) {
     self.base = base
-    let mailbox = mailbox
-    waker = try loop.makeWaker(named: "reload") {
-      if let outcome = mailbox.outcome.withLock({ $0.take() }) { apply(outcome) }
-    }
+    self.apply = apply
+    work = try BackgroundWork(named: "reload", loop: loop, finish: apply)
   }
 
   /// Reads; `done` is called on the loop with the result, in the order of asking.
@@ -440,17 +429,18 @@ final class Reloader {
 
   private func prepare(_ job: @escaping @Sendable (PreparedReload.Base) -> Outcome) {
     isBusy = true
-    let (mailbox, waker, base) = (mailbox, waker, base())
-    queue.async {
-      let outcome = job(base)
-      mailbox.outcome.withLock { $0 = outcome }
-      waker?.wake()
+    let base = base()
+    do throws(OperationsError) {
+      try work.begin { job(base) }
+    } catch {
+      // Without another thread the loop waits for it.
+      apply(job(base))
     }
   }
 
   /// Frees the definitions from before a reload, so that the event loop does not.
   func free(_ old: Registry) {
-    queue.async { withExtendedLifetime(old) {} }
+    try? WorkerThread { withExtendedLifetime(old) {} }.detach()
   }
 
   /// Ends the reload in progress; the next one begins if somebody asked for it.
