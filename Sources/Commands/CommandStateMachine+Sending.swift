@@ -221,12 +221,13 @@ extension CommandStateMachine {
     let message = messageNumber(of: commands)
     let transitionTime = commands.map(\.transitionTime).max() ?? .zero
     for (key, command) in zip(keys, commands) {
-      let flight = InFlightCommand(
+      var flight = InFlightCommand(
         command,
         message: message,
         transitionTime: transitionTime,
         restTime: restTime(of: key, transitionTime)
       )
+      flight.isCarried = group != nil && command.change.origin?.groupCommand == nil
       if let replaced = deliveries.update(key, { $0.send(flight, at: now) }) {
         emit(.superseded, of: replaced, reason: Delivery.newerValue, for: key, at: now)
       }

@@ -30,6 +30,8 @@ package struct CommandStateMachine: ~Copyable {
   package var log: EventLog
   /// Changes of groups whose way to the members is settled.
   var groupDecisions = GroupDecisions()
+  /// The groups that the bridge has with the same members, as it has announced in this connection.
+  package internal(set) var bridgeGroups: Set<Int> = []
   /// A reload in progress.
   var reload: DefinitionReload?
   /// Whether lanes hold nothing back and nothing is sent again for want of a confirmation.
@@ -179,6 +181,10 @@ package struct CommandSettings: Sendable {
   package var pendingLimit = 100_000
   /// How long a step waits for the state that was requested.
   package var stepPatience: Duration = .seconds(2)
+  /// How many members a group has at least whose message carries what a scene gives all of them.
+  ///
+  /// A group's message is a broadcast in a Zigbee mesh, which takes as long as some single ones.
+  package var fewestCarried = 5
   /// What the numbers of messages count from.
   ///
   /// It differs after each start, so that a reply to an earlier process's message is recognised.
@@ -190,6 +196,9 @@ package struct CommandSettings: Sendable {
 /// Groups: their keys stand for keys of other devices and never have a value of their own in
 /// flight.
 extension CommandStateMachine {
+  /// States which groups, by the numbers of their devices, the bridge has with the same members.
+  package mutating func setBridgeGroups(_ devices: Set<Int>) { bridgeGroups = devices }
+
   /// Whether a key stands for keys of other devices.
   @inline(__always)
   package func isGroup(_ key: KeyIndex) -> Bool { facts[key].isGroup }

@@ -63,6 +63,7 @@ package final class GatewayHost {
     }
     mqtt.onConnection = { [unowned self] isUp in
       reloads.connectionChanged()
+      if !isUp { imports?.connectionEnded() }
       cluster?.brokerChanged(isUp: isUp)
       http?.streams.brokerConnectionChanged()
       onConnection?(isUp)
@@ -74,6 +75,7 @@ package final class GatewayHost {
     }
     reloads.onReplaced = { [unowned self] in
       cluster?.devicesReplaced(digest: reloads.digest)
+      imports?.updateGroups()
       http?.streams.devicesChanged()
     }
     reloads.onFinish = { [unowned self] in emitReady() }

@@ -278,15 +278,9 @@ extension DurabilityGate {
     var restored = command
     restored.isWritten = false  // A store that is made again does not have it yet.
     restored.origin = ChangeOrigin(
+      of: origin,
       id: identifiers.id(of: command.number, acceptedAt: command.acceptedAt, given: origin?.id),
-      source: origin == nil ? "mqtt" : origin?.source,
-      by: origin?.by,
-      replyTo: origin?.replyTo ?? 0,
-      wantsPhases: origin?.wantsPhases ?? false,
-      parts: origin?.parts ?? 0,
-      group: origin?.group,
-      responseTopic: origin?.responseTopic,
-      correlationData: origin?.correlationData
+      group: origin?.group
     )
     restored.number = commands.resume(
       command.value,

@@ -150,10 +150,15 @@ extension GatewayCore {
     at now: Moment,
     _ options: ChangeOptions
   ) -> [ValidationError?] {
+    commands.advance(to: now)
+    let carriers = carriers(of: values, at: now)
     var each = options.withQuiet
     var results: [ValidationError?] = Array(repeating: nil, count: values.count)
     for (place, rides) in commands.stating(values) {
       each.rides = rides
+      each.origin =
+        carriers[place].map { ChangeOrigin(of: options.origin, id: options.origin?.id, group: $0) }
+        ?? options.origin
       do throws(ValidationError) {
         try change(.set(values[place].value), of: values[place].key, at: now, each)
       } catch {

@@ -127,11 +127,11 @@ extension GatewayCore {
     for key in keys {
       let (events, origins) = forget(key, at: now)
       unanswered += events
-      waiting += origins.filter { $0.group == nil }
+      waiting += origins.filter { $0.groupCommand == nil }
       for event in events {
-        if let part = event.origin?.group { follow(event, ofGroup: part.number) }
+        if let part = event.origin?.groupCommand { follow(event, ofGroup: part.number) }
       }
-      for part in origins.compactMap(\.group) {
+      for part in origins.compactMap(\.groupCommand) {
         memberReported(
           key,
           .failed,
@@ -180,6 +180,8 @@ package struct DevicesElsewhere: Sendable {
 
   package init() {}
 
+  var isEmpty: Bool { behind.isEmpty && !isElsewhere.contains(true) }
+
   @inline(__always)
   func contains(_ device: Int) -> Bool { device < isElsewhere.count && isElsewhere[device] }
 
@@ -223,7 +225,10 @@ extension GatewayCore {
   package mutating func connectionChanged(isUp: Bool, at now: Moment) {
     guard isConnected != isUp else { return }
     isConnected = isUp
-    if !isUp { restorations.doubtAll() }
+    if !isUp {
+      restorations.doubtAll()
+      setBridgeGroups([])
+    }
     commands.connectionChanged(isUp: isUp, hasRetained: true, at: now)
     // The broker may have lost its retained messages.
     if isUp { states.forgetPublished() }

@@ -33,6 +33,8 @@ package struct GatewayCore: ~Copyable {
   var loops: FeedbackLoopDetector
   /// Commands of groups that have not ended.
   var groups = GroupCommands()
+  /// When the message of a group may carry values again for which nobody named the group.
+  var carriesAgain = Moment.zero
   /// Devices that are away, and what they get back.
   var restorations = Restorations()
   /// The devices that other gateways of a cluster drive.
@@ -183,6 +185,7 @@ extension GatewayCore {
     _ registry: Registry,
     lanes: [String: LaneLimits]
   ) {
+    setBridgeGroups([])
     commands.beginReload(registry, lanes: lanes)
   }
 

@@ -3,8 +3,8 @@
 
 import Commands
 import Devices
-import LastOut
-import Values
+package import LastOut
+package import Values
 
 /// Commands of groups: each follows the commands of its members, and ends when all of those have.
 ///
@@ -271,7 +271,8 @@ extension GatewayCore {
   /// The next notice or event; events of groups follow those of their members.
   mutating func popReady() -> Effect? {
     guard let effect = outbox.popFirst() else { return nil }
-    guard !groups.isEmpty, case .emit(let event) = effect, let part = event.origin?.group else {
+    guard !groups.isEmpty, case .emit(let event) = effect, let part = event.origin?.groupCommand
+    else {
       return effect
     }
     follow(event, ofGroup: part.number)
@@ -295,5 +296,114 @@ extension GatewayCore {
   /// How a reason names a member.
   private func name(ofMember key: KeyIndex) -> String {
     registry.id(ofDevice: registry.device(of: key))
+  }
+}
+
+/// Groups of bridges whose messages carry what a scene gives all of their members, although nobody
+/// asked for the group.
+extension GatewayCore {
+  /// How long after one such message the next may follow: a Zigbee mesh has room for about one
+  /// broadcast a second.
+  private static var broadcastPause: Duration { .seconds(1) }
+
+  /// States of which groups (devices, by number) the bridge has announced in this connection that
+  /// it has exactly the members that they have here; of no others, so that no other lamp lights.
+  package mutating func setBridgeGroups(_ devices: Set<Int>) {
+    commands.setBridgeGroups(devices)
+  }
+
+  /// The groups whose messages may carry these values, by the places of the values.
+  mutating func carriers(
+    of values: [(key: KeyIndex, value: Value)],
+    at now: Moment
+  ) -> [Int: GroupPart] {
+    var parts: [Int: GroupPart] = [:]
+    for (group, places) in carriable(values, at: now) {
+      let part = GroupPart(key: group, number: commands.log.nextNumber(), name: nil)
+      for place in places { parts[place] = part }
+    }
+    if !parts.isEmpty { carriesAgain = now.advanced(by: Self.broadcastPause) }
+    return parts
+  }
+
+  /// The values of a scene as its messages show them: what a group's message may carry is one value
+  /// of that group.
+  package func carried(
+    _ values: [(key: KeyIndex, value: Value)],
+    at now: Moment
+  ) -> [(key: KeyIndex, value: Value)] {
+    var values = values
+    let groups = carriable(values, at: now)
+    for (group, places) in groups { values[places[0]].key = group }
+    for place in groups.flatMap({ $0.places.dropFirst() }).sorted(by: >) {
+      values.remove(at: place)
+    }
+    return values
+  }
+
+  /// The keys of a group of which these values give every member the same one, and the places of
+  /// those; of several groups the one with most members.
+  private func carriable(
+    _ values: [(key: KeyIndex, value: Value)],
+    at now: Moment
+  ) -> [(group: KeyIndex, places: [Int])] {
+    guard !commands.bridgeGroups.isEmpty, elsewhere.isEmpty, carriesAgain <= now,
+      !values.contains(where: { commands.isGroup($0.key) }),
+      !commands.stating(values).contains(where: \.rides)
+    else { return [] }
+    let places = Dictionary(values.indices.map { (values[$0].key, $0) }) { $1 }
+    let groups = commands.bridgeGroups.sorted { (-memberCount($0), $0) < (-memberCount($1), $1) }
+    for group in groups {
+      let found = carriable(values, by: group, places)
+      if !found.isEmpty { return found }
+    }
+    return []
+  }
+
+  /// The same of one group, whose message carries all values of its members' devices.
+  private func carriable(
+    _ values: [(key: KeyIndex, value: Value)],
+    by group: Int,
+    _ places: [KeyIndex: Int]
+  ) -> [(group: KeyIndex, places: [Int])] {
+    var found: [(group: KeyIndex, places: [Int])] = []
+    var devices: Set<Int> = []
+    for key in registry.indices(ofDevice: group).map({ KeyIndex($0) }) {
+      let members = registry.groups.members(of: key)
+      devices.formUnion(members.map { registry.device(of: $0) })
+      let carried = members.compactMap { places[$0] }
+      guard carried.count == members.count, carried.count >= settings.commands.fewestCarried,
+        isSame(values[carried[0]].value, for: [key] + members),
+        carried.allSatisfy({ values[$0].value == values[carried[0]].value })
+      else { continue }
+      found.append((key, carried))
+    }
+    // Where the devices get other values too, each has a message of its own anyway.
+    let count = values.count { devices.contains(registry.device(of: $0.key)) }
+    guard count == found.reduce(0, { $0 + $1.places.count }),
+      devices.contains(where: { commands.sendQueue.isDeviceOnline($0) })
+    else { return [] }
+    return found
+  }
+
+  /// Whether messages to all these keys say the same of a value, and the devices confirm it.
+  private func isSame(_ value: Value, for keys: [KeyIndex]) -> Bool {
+    let first = registry[keys[0]]
+    let wire = first.definition.wireValue(of: value)
+    return !first.commandTopic.isEmpty
+      && keys.allSatisfy { key in
+        let entry = registry[key]
+        return entry.command.payload == first.command.payload
+          && entry.command.qos == first.command.qos
+          && entry.definition.wireValue(of: value) == wire
+      }
+      && keys.dropFirst().allSatisfy { key in
+        let property = registry.definition(of: key).property
+        return property.confirm != nil && !property.states.isEmpty
+      }
+  }
+
+  private func memberCount(_ device: Int) -> Int {
+    registry.devices[device].group?.members.count ?? 0
   }
 }

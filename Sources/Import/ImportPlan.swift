@@ -155,6 +155,8 @@ package struct ImportPlan: Sendable {
 
   package private(set) var files: [File] = []
   package private(set) var diagnostics: [ImportDiagnostic] = []
+  /// The groups that are announced, and all of whose members are in device files.
+  package private(set) var bridgeGroups: [BridgeGroup] = []
   private let schema: String?
 
   /// Creates the plan.
@@ -280,6 +282,7 @@ package struct ImportPlan: Sendable {
       )
     }
     diagnostics += sorted.diagnostics
+    bridgeGroups += sorted.bridgeGroups
     let old = present?.file
     let written = usable(sorted.devices, rejected)
     let writtenGroups = usable(sorted.groups, rejected)

@@ -116,6 +116,7 @@ import Testing
       .init(subject: "Bridge: permit_join", reason: "its commands control a bridge")
     ]
     imports.refusedCount = 1
+    (imports.gone, imports.goneCount) = (["fan", "plug"], 2)
     report.imports = imports
     #expect(StatusAdvice.problems(in: report).isEmpty)
     #expect(StatusReport(report.json)?.imports == imports)
@@ -126,6 +127,11 @@ import Testing
     )
     #expect(
       lines.contains("          refused: Bridge: permit_join: its commands control a bridge")
+    )
+    #expect(
+      lines.contains(
+        "          no longer announced: fan, plug; remove them from the files if they are gone"
+      )
     )
 
     report.imports?.unused = "lamp.yaml has changed since the gateway read it"

@@ -105,7 +105,7 @@ extension SimulatedLife {
       if let wrong = groups.emitted(event) { fail("\(name(event.key)) \(wrong)") }
       return
     }
-    if let part = event.origin?.group { groups.emitted(event, of: part.number) }
+    if let part = event.origin?.groupCommand { groups.emitted(event, of: part.number) }
     guard isJournalled else { return }
     let isDurable = event.phase == .accepted && event.reason == nil && !event.isAction
     if let wrong = invariants.emitted(event.phase, number: event.number, isDurable: isDurable) {

@@ -186,7 +186,7 @@ extension SimulatedLife {
     let number = model.lastNumber + 1
     var refused: [Int: ValidationError] = [:]
     for event in core.undeliveredEvents
-    where event.phase == .rejected && event.origin?.group?.number == number {
+    where event.phase == .rejected && event.origin?.groupCommand?.number == number {
       guard let reason = event.reason, reason.contains("journal") else { continue }
       refused[Int(event.key.rawValue)] = .notDurable(reason)
     }

@@ -31,9 +31,16 @@ import Values
     )
   }
 
-  private static func lamp(_ id: String, hold: HoldRule? = nil) -> Device {
+  private static func lamp(
+    _ id: String,
+    hold: HoldRule? = nil,
+    retries: Int = 1,
+    implies: Bool = false
+  ) -> Device {
     var level = property("level", .number(NumberRule(range: 0...100, step: 1)), of: id)
     level.hold = hold
+    level.confirm = Confirmation(retries: retries)
+    if implies { level.implies = [Implication(property: "power", value: .boolean(true))] }
     level.urgent = [.number(0)]
     var power = property("power", .boolean, of: id)
     power.policy = Policy(delay: .milliseconds(20))
@@ -108,6 +115,130 @@ import Values
 
   private static func single(_ payload: String, _ members: String...) -> [String] {
     members.map { "publish \($0)/set \(payload)" }
+  }
+
+  // MARK: - What nobody asked the group for
+
+  /// A house of six lamps whose group the bridge has announced.
+  private static func announcedHouse(
+    retries: Int = 1,
+    implies: Bool = false
+  ) throws -> CoreBench {
+    var bench = house("abcdef".map { lamp(String($0), retries: retries, implies: implies) })
+    bench.core.setBridgeGroups([try bench.core.registry.deviceIndex(of: "all")])
+    return bench
+  }
+
+  /// The values of a scene that sets the levels of these lamps.
+  private static func scene(
+    _ lamps: String = "abcdef",
+    _ level: Double = 40,
+    in bench: borrowing CoreBench
+  ) throws -> [(key: KeyIndex, value: Value)] {
+    let registry = bench.core.registry
+    return try lamps.map { (try registry.index(of: "\($0)/level"), .number(level)) }
+  }
+
+  /// What a scene sends; none of its values is rejected.
+  private static func applied(
+    _ values: [(key: KeyIndex, value: Value)],
+    in bench: inout CoreBench
+  ) -> [String] {
+    let results = bench.core.changeEach(values, at: bench.now, ChangeOptions())
+    #expect(results.allSatisfy { $0 == nil })
+    return published(&bench, after: 300)
+  }
+
+  private static let alone = "abcdef".map { #"publish \#($0)/set {"level":40}"# }
+
+  @Test func `what a scene gives all members of a bridge's group is one message`() throws {
+    var bench = try Self.announcedHouse()
+    let values = try Self.scene(in: bench)
+    #expect(Self.applied(values, in: &bench) == [#"publish all/set {"level":40}"#])
+    for name in "abcdef" { try Self.report("\(name)/level", .integer(40), in: &bench) }
+    for name in "abcdef" { #expect(try bench.phase(of: "\(name)/level") == .confirmed) }
+    #expect(try bench.phase(of: "all/level") == nil)
+    #expect(Self.published(&bench, after: 20_000).isEmpty)
+  }
+
+  @Test(arguments: [0, 1])
+  func `a member that misses the message of a scene gets its own`(retries: Int) throws {
+    var bench = try Self.announcedHouse(retries: retries)
+    let values = try Self.scene(in: bench)
+    _ = Self.applied(values, in: &bench)
+    for name in "abcde" { try Self.report("\(name)/level", .integer(40), in: &bench) }
+    #expect(Self.published(&bench, after: 5000) == [#"publish f/set {"level":40}"#])
+  }
+
+  @Test func `members get messages of their own unless the bridge has the same group`() throws {
+    var bench = Self.house("abcdef".map { Self.lamp(String($0)) })
+    let values = try Self.scene(in: bench)
+    #expect(Self.applied(values, in: &bench).sorted() == Self.alone)
+  }
+
+  @Test func `members get messages of their own where one gets another value`() throws {
+    var bench = try Self.announcedHouse()
+    var values = try Self.scene(in: bench)
+    values[2].value = .number(41)
+    #expect(Self.applied(values, in: &bench).count == 6)
+  }
+
+  @Test func `members get messages of their own where each gets another value too`() throws {
+    var bench = try Self.announcedHouse()
+    var values = try Self.scene(in: bench)
+    for (place, name) in "abcdef".enumerated() {
+      let key = try bench.core.registry.index(of: "\(name)/power")
+      values.append((key, .boolean(place % 2 == 0)))
+    }
+    #expect(Self.applied(values, in: &bench).count == 6)
+  }
+
+  @Test func `a level that is sent with an off gets to every member`() throws {
+    var bench = try Self.announcedHouse(implies: true)
+    for name in "abcdef" { try Self.report("\(name)/power", .boolean(true), in: &bench) }
+    var values = try Self.scene(in: bench)
+    for name in "abcdef" {
+      values.append((try bench.core.registry.index(of: "\(name)/power"), .boolean(false)))
+    }
+    let sent = Self.applied(values, in: &bench)
+    #expect(sent.count == 6)
+    #expect(sent.allSatisfy { $0.contains(#""level":40"#) && $0.contains(#""power":false"#) })
+  }
+
+  @Test func `members get messages of their own where the scene leaves one out`() throws {
+    var bench = try Self.announcedHouse()
+    #expect(Self.applied(try Self.scene("abcde", in: bench), in: &bench).count == 5)
+  }
+
+  @Test func `a group of few members gets no message that nobody asked it for`() throws {
+    var bench = Self.house()
+    bench.core.setBridgeGroups([try bench.core.registry.deviceIndex(of: "all")])
+    #expect(Self.applied(try Self.scene("abc", in: bench), in: &bench).count == 3)
+  }
+
+  @Test func `a mesh gets no second broadcast of a scene within a second`() throws {
+    var bench = try Self.announcedHouse()
+    _ = Self.applied(try Self.scene(in: bench), in: &bench)
+    #expect(Self.applied(try Self.scene("abcdef", 50, in: bench), in: &bench).count == 6)
+    bench.pass(1000)
+    let later = Self.applied(try Self.scene("abcdef", 60, in: bench), in: &bench)
+    #expect(later == [#"publish all/set {"level":60}"#])
+  }
+
+  @Test func `after a lost connection a group is unknown until it is announced again`() throws {
+    var bench = try Self.announcedHouse()
+    let values = try Self.scene(in: bench)
+    _ = bench.core.changeEach(values, at: bench.now, ChangeOptions())
+    bench.loseAll()
+    #expect(Self.published(&bench, after: 300).sorted() == Self.alone)
+  }
+
+  @Test func `the preview of a scene shows the message of the group`() throws {
+    let bench = try Self.announcedHouse()
+    let values = try Self.scene(in: bench)
+    let carried = bench.core.carried(values, at: bench.now)
+    #expect(carried.map { bench.core.registry[$0.key].key } == ["all/level"])
+    #expect(carried.map(\.value) == [.number(40)])
   }
 
   // MARK: - One message

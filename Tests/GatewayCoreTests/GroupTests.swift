@@ -54,7 +54,7 @@ import Values
       switch effect {
       case .emit(let event):
         let reason = event.reason.map { ": \($0)" } ?? ""
-        let group = event.origin?.group.map { " of \($0.name)" } ?? ""
+        let group = event.origin?.groupCommand?.name.map { " of \($0)" } ?? ""
         events.append("\(bench.core.registry[event.key].key) \(event.phase)\(group)\(reason)")
       case .publish(let publish):
         bench.core.commandFinished(publish.token, .acknowledged, at: bench.now)

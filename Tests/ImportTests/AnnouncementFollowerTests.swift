@@ -49,6 +49,38 @@ struct AnnouncementFollowerTests {
     #expect(follower.begin(at: Self.after(60))?.count == 60)
   }
 
+  @Test func `groups are known while an import knew what this connection has announced`() {
+    let (house, garden) = ("zigbee2mqtt/bridge/groups", "zigbee2mqtt/garden/bridge/groups")
+    var follower = Self.follower()
+    func known() -> [Bool] {
+      ["zigbee2mqtt/lamps", "zigbee2mqtt/garden/lamps"].map { follower.isKnown(group: $0) }
+    }
+    #expect(known() == [false, false])
+    follower.hear(house, "[1]", at: 0)
+    #expect(known() == [false, false])
+    _ = follower.begin(at: Self.after(5))
+    #expect(known() == [false, false])
+    follower.hear(garden, "[]", at: 6)
+    follower.finish()
+    #expect(known() == [true, false])
+    _ = follower.begin(at: Self.after(11))
+    follower.finish()
+    #expect(known() == [true, true])
+
+    follower.hear(garden, "[2]", at: 12)
+    #expect(known() == [true, false])
+    _ = follower.begin(at: Self.after(17))
+    follower.finish()
+    follower.connectionEnded()
+    #expect(known() == [false, false])
+    follower.hasGroupNews = false
+    follower.hear(house, "[1]", at: 20)
+    #expect(known() == [true, false])
+    #expect(follower.hasGroupNews)
+    follower.hear(garden, "[2]", at: 21)
+    #expect(known() == [true, true])
+  }
+
   @Test func `a thousand announcements at once are one import`() {
     var follower = Self.follower()
     for number in 0..<1000 {

@@ -90,6 +90,44 @@ import Testing
     #expect(home.lines(containing: "Devices imported") == 1)
   }
 
+  @Test func `a scene is one message for a group that the bridge has announced with its members`()
+    throws
+  {
+    func announceGroup(_ members: [String]) throws {
+      let list = members.map { #"{"ieee_address":"0x\#($0)","endpoint":1}"# }
+      let group = #"[{"id":1,"friendly_name":"all","members":[\#(list.joined(separator: ","))]}]"#
+      try #require(home.client.publish("zigbee2mqtt/bridge/groups", group, retain: true))
+    }
+    func sent(_ messages: [RecordingSubscriber.Message]) -> [String] {
+      messages.map(\.topic).filter { $0.hasSuffix("/set") && $0.hasPrefix("zigbee") }
+    }
+    let names = (1...5).map { "plug-\($0)" }
+    let home = try Self.following()
+    let list = "[\(names.map(Self.device).joined(separator: ","))]"
+    try #require(home.client.publish("zigbee2mqtt/bridge/devices", list, retain: true))
+    try announceGroup(names)
+    try home.startGateway()
+    try #require(home.awaits { $0["devices"]?["count"] == 7 })
+    let scenes = ["evening": "on", "night": "off"].map { name, power in
+      "  \(name):\n" + names.map { "    \($0): {power: \(power)}\n" }.joined()
+    }
+    try TextFile.write("scenes:\n\(scenes.joined())", to: "\(home.folder)/devices/scenes.yaml")
+    #expect(try home.settle(["reload"]).code == 0)
+
+    #expect(try home.settle(["scene", "evening", "--now"]).code == 0)
+    #expect(home.client.waitFor { $0.contains { $0.topic == "zigbee2mqtt/all/set" } })
+    #expect(sent(home.client.messages) == ["zigbee2mqtt/all/set"])
+
+    try announceGroup(names + ["unknown"])
+    // What is sent after the group is received after it.
+    try #require(home.client.publish("settle/lamp/level/set", "7"))
+    try #require(home.awaits { $0["queue"]?["pending"] == 1 })
+    #expect(try home.settle(["scene", "night", "--now"]).code == 0)
+    #expect(home.client.waitFor { sent($0).count == 6 })
+    let alone = sent(home.client.messages).dropFirst()
+    #expect(Set(alone) == Set(names.map { "zigbee2mqtt/\($0)/set" }))
+  }
+
   @Test func `a thousand announcements at once are one import and one reload`() throws {
     let home = try Self.following()
     try home.startGateway()
@@ -105,6 +143,21 @@ import Testing
     #expect(home.lines(containing: "Reloaded") == imports)
     // A slow client may pause for longer than the quiet time of this test.
     #expect(imports < 10)
+  }
+
+  @Test func `a device that is no longer announced stays, and the status names it`() throws {
+    let home = try Self.following()
+    try Self.announce("plug", "fan", in: home)
+    try home.startGateway()
+    try #require(home.awaits { $0["devices"]?["count"] == 3 })
+    #expect(home.status()?["import"]?["gone_count"] == 0)
+
+    try Self.announce("fan", in: home)
+
+    #expect(home.awaits { $0["import"]?["gone"] == ["plug"] })
+    #expect(home.status()?["devices"]?["count"] == 3)
+    try Self.announce("plug", "fan", in: home)
+    #expect(home.awaits { $0["import"]?["gone"] == [] })
   }
 
   @Test func `an edited file stays as it is edited`() throws {

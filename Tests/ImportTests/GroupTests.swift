@@ -91,6 +91,20 @@ struct GroupTests {
     #expect(text.contains("    members: [one, two]\n"))
   }
 
+  @Test func `a group is the bridge's if all of its members are in files`() throws {
+    #expect(
+      try Fixture.plan(Self.both).bridgeGroups == [
+        BridgeGroup(
+          id: "both",
+          topic: "zigbee2mqtt/Both",
+          members: ["one": "zigbee2mqtt/One", "two": "zigbee2mqtt/Two"]
+        )
+      ]
+    )
+    let wider = Self.home(Self.lamps, groups: "[\(Self.group(7, "Both", ["0x1", "0x2", "0x3"]))]")
+    #expect(try Fixture.plan(wider).bridgeGroups == [])
+  }
+
   @Test func `members that are not imported are named`() throws {
     let announced = Self.home(
       Self.lamps,

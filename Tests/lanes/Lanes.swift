@@ -53,7 +53,7 @@ import MeshSimulation
     MarkdownTable.row(["mesh", "lamps", "one by one", "one message", "ratio", "sent again"])
     MarkdownTable.row(Array(repeating: "---", count: 6))
     for mesh in MeshParameters.all {
-      for lamps in [30, 60] {
+      for lamps in [2, 4, 6, 10, 30, 60] {
         let contest = Contest(mesh, lamps: lamps, scenes: scenes)
         let single = contest.play(LaneLimits(window: .auto))
         let group = contest.playGroup(LaneLimits(window: .auto))

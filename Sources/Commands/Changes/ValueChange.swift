@@ -159,7 +159,7 @@ package final class ChangeOrigin: Sendable {
   package let wantsPhases: Bool
   /// How many properties the change sets at one instant, each with an answer of its own; 0 for one.
   package let parts: Int
-  /// The command of a group that the change is a part of.
+  /// The command of a group that the change is a part of, or whose message may carry it.
   package let group: GroupPart?
   /// MQTT 5: where the final event goes, and what goes with it.
   package let responseTopic: String?
@@ -186,6 +186,22 @@ package final class ChangeOrigin: Sendable {
     self.responseTopic = responseTopic
     self.correlationData = correlationData
   }
+
+  /// The command of a group that the change is a part of.
+  package var groupCommand: GroupPart? { group?.name == nil ? nil : group }
+
+  /// An origin with an id and a group of its own, and otherwise that of a change.
+  package init(of origin: ChangeOrigin?, id: JSONValue?, group: GroupPart?) {
+    self.id = id
+    source = origin == nil ? "mqtt" : origin?.source
+    by = origin?.by
+    replyTo = origin?.replyTo ?? 0
+    wantsPhases = origin?.wantsPhases ?? false
+    parts = origin?.parts ?? 0
+    self.group = group
+    responseTopic = origin?.responseTopic
+    correlationData = origin?.correlationData
+  }
 }
 
 /// The command of a group, as the changes of its members name it.
@@ -194,10 +210,11 @@ package struct GroupPart: Sendable {
   package let key: KeyIndex
   /// The number of the group's command.
   package let number: UInt64
-  /// The id of the group.
-  package let name: String
+  /// The id of the group; `nil` where nobody asked for the group, but its message may carry the
+  /// values that all of its members get.
+  package let name: String?
 
-  package init(key: KeyIndex, number: UInt64, name: String) {
+  package init(key: KeyIndex, number: UInt64, name: String?) {
     self.key = key
     self.number = number
     self.name = name

@@ -124,7 +124,7 @@ struct DeliveryTable {
     guard let flight = deliveries[key].inFlight else { return .none }
     deliveries[key].miss()
     guard mayRetry, isResponsive[device], !flight.isOvertaken, !flight.command.change.rides,
-      flight.command.retries < confirmation.retries
+      flight.command.retries < confirmation.retries + (flight.isCarried ? 1 : 0)
     else {
       isResponsive[device] = false
       let within = DurationText.text(Self.patience(confirmation, flight))

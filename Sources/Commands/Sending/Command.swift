@@ -95,6 +95,9 @@ struct InFlightCommand {
   var isShown = false
   /// The device has accepted the value already, while the stage is still `sending`.
   var isAccepted = false
+  /// Whether the message of a group carried it, which nobody had asked for: the mesh does not
+  /// acknowledge it for each device, so it may be sent once more, alone.
+  var isCarried = false
   /// Whether it is not sent again for want of a confirmation: a command that was to leave after it
   /// has left.
   var isOvertaken = false

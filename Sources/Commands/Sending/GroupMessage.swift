@@ -37,6 +37,7 @@ struct GroupMessage {
 
     init?(_ change: PendingChange, of member: KeyIndex, in machine: borrowing CommandStateMachine) {
       guard let part = change.origin?.group,
+        part.name != nil || machine.bridgeGroups.contains(machine.registry.device(of: part.key)),
         !machine.registry.definition(of: part.key).property.command.topic.isEmpty
       else { return nil }
       group = part.key

@@ -523,6 +523,10 @@ extension StatusReport {
     /// Some of what the newest import has refused, and how much that is.
     package var refused: [Refusal] = []
     package var refusedCount = 0
+    /// Some of the devices and groups in imported files that are no longer announced, and how many
+    /// they are.
+    package var gone: [String] = []
+    package var goneCount = 0
     /// How long ago the newest import ended.
     package var ageMilliseconds: Int?
     /// Why the gateway has not read what was written; `nil` if it has.
@@ -541,6 +545,8 @@ extension StatusReport {
       members.count("added_at", &addedAt)
       members.objects("refused", &refused)
       members.count("refused_count", &refusedCount)
+      members.texts("gone", &gone)
+      members.count("gone_count", &goneCount)
       members.count("age_ms", &ageMilliseconds)
       members.text("unused", &unused)
       members.text("failure", &failure)

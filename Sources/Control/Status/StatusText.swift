@@ -125,12 +125,12 @@ package struct StatusText {
   private static let shownImports = 5
 
   private mutating func add(_ imports: StatusReport.Import) {
+    func named(_ names: [String], of count: Int) -> String {
+      names.prefix(Self.shownImports).joined(separator: ", ")
+        + (count > Self.shownImports ? " and \(count - Self.shownImports) more" : "")
+    }
     let added =
-      imports.added.isEmpty
-      ? ""
-      : ", newest " + imports.added.prefix(Self.shownImports).joined(separator: ", ")
-        + (imports.addedCount > Self.shownImports
-          ? " and \(imports.addedCount - Self.shownImports) more" : "")
+      imports.added.isEmpty ? "" : ", newest " + named(imports.added, of: imports.addedCount)
     let age = imports.ageMilliseconds.map { ", looked \(AgeText.text($0)) ago" } ?? ""
     add("import", Self.counted(imports.devices, "device", "devices") + added + age)
     for refusal in imports.refused.prefix(Self.shownImports) {
@@ -142,6 +142,13 @@ package struct StatusText {
     }
     let rest = imports.refusedCount - Self.shownImports
     if rest > 0 { add("", "\(rest) more refused; --json and the log have them") }
+    guard !imports.gone.isEmpty else { return }
+    addWrapped(
+      Self.padded("", to: Self.margin),
+      "no longer announced: \(named(imports.gone, of: imports.goneCount)); remove them from the"
+        + " files if they are gone",
+      .plain
+    )
   }
 
   private mutating func add(_ cluster: StatusReport.Cluster) {

@@ -3,11 +3,11 @@
 
 import Configuration
 import Control
+import Devices
 import GatewayCore
 import Import
 import LastOut
 import Operations
-import Synchronization
 import Values
 
 /// Imports what is announced while the gateway runs, and reloads.
@@ -15,17 +15,11 @@ import Values
 /// ``AnnouncementFollower`` decides when. The import itself reads, compares and writes files on a
 /// thread of its own; the event loop hands it what is announced, and receives what became of it.
 final class GatewayImport {
-  /// What the other thread leaves for the loop.
-  private final class Mailbox: Sendable {
-    let outcome = Mutex<DeviceImport.Outcome?>(nil)
-  }
-
   private let context: GatewayContext
   private let reloads: GatewayReload
   private let importer: DeviceImport
   private var follower: AnnouncementFollower
-  private let mailbox = Mailbox()
-  private var waker: Waker?
+  private var work: BackgroundWork<DeviceImport.Outcome>?
   /// How many reloads had ended when the import that runs began.
   private var startedAfter = 0
   /// Whether files were written that the gateway has not read.
@@ -39,6 +33,8 @@ final class GatewayImport {
   private var isFullLogged = false
   private var last = StatusReport.Import()
   private var endedAt: Moment?
+  /// The groups that were announced when the newest import began.
+  private var bridgeGroups: [BridgeGroup] = []
 
   /// How many refusals are shown.
   private static let shownRefusals = 20
@@ -60,8 +56,8 @@ final class GatewayImport {
     self.reloads = reloads
     self.importer = importer
     follower = AnnouncementFollower(settings, request: request)
-    waker = try context.loop.makeWaker(named: "import") { [weak self] in
-      if let self, let outcome = mailbox.outcome.withLock({ $0.take() }) { finish(outcome) }
+    work = try BackgroundWork(named: "import", loop: context.loop) { [weak self] in
+      self?.finish($0)
     }
   }
 
@@ -78,6 +74,7 @@ final class GatewayImport {
       last.failure = "more is announced than an import accepts"
       context.log.error("Nothing is imported", ["reason": last.failure ?? ""])
     }
+    if follower.hasGroupNews { updateGroups() }
     return isAnnouncement
   }
 
@@ -90,14 +87,9 @@ final class GatewayImport {
       registry: context.registry,
       hashes: reloads.hashes
     )
-    let (importer, mailbox, waker) = (importer, mailbox, waker)
+    let importer = importer
     do throws(OperationsError) {
-      let thread = try WorkerThread {
-        let outcome = importer.run(announced, base: base)
-        mailbox.outcome.withLock { $0 = outcome }
-        waker?.wake()
-      }
-      thread.detach()
+      try work?.begin { importer.run(announced, base: base) }
     } catch {
       var outcome = DeviceImport.Outcome()
       outcome.obstacle = .failed(error.description)
@@ -109,6 +101,8 @@ final class GatewayImport {
     let now = EventLoop.now()
     follower.finish()
     endedAt = now
+    bridgeGroups = outcome.bridgeGroups
+    updateGroups()
     reloads.wrote(outcome.written)
     if !outcome.written.isEmpty { isUnread = true }
     record(outcome, at: now)
@@ -132,6 +126,41 @@ final class GatewayImport {
     }
   }
 
+  // MARK: - Groups
+
+  /// The connection to the broker ended: groups may change before they are announced again.
+  func connectionEnded() { follower.connectionEnded() }
+
+  /// Tells the core which groups the bridge has with the same members, as far as it has announced
+  /// them in this connection.
+  func updateGroups() {
+    follower.hasGroupNews = false
+    let announced = bridgeGroups.filter { follower.isKnown(group: $0.topic) }
+    context.core.setBridgeGroups(Set(announced.compactMap { device(of: $0) }))
+  }
+
+  /// The number of a group's device, if it has the same members and topics here.
+  private func device(of group: BridgeGroup) -> Int? {
+    guard let device = device(group.id, below: group.topic),
+      let members = context.registry.devices[device].group?.members,
+      Set(members) == Set(group.members.keys),
+      group.members.allSatisfy({ self.device($0, below: $1) != nil })
+    else { return nil }
+    return device
+  }
+
+  /// The number of a device, if all its commands go to topics below `base`.
+  private func device(_ id: String, below base: String) -> Int? {
+    let registry = context.registry
+    guard let device = try? registry.deviceIndex(of: id),
+      registry.indices(ofDevice: device).allSatisfy({ key in
+        let topic = registry[KeyIndex(key)].commandTopic
+        return topic.isEmpty || topic.hasPrefix(base + "/")
+      })
+    else { return nil }
+    return device
+  }
+
   /// Files were read, and count.
   func filesRead(at now: Moment) {
     if !isReloading { follower.filesChanged(at: now) }
@@ -148,6 +177,8 @@ final class GatewayImport {
       .init(subject: $0.subject, reason: $0.reason)
     }
     last.refusedCount = outcome.refusedCount
+    last.gone = Array(outcome.gone.prefix(Self.shownRefusals))
+    last.goneCount = outcome.goneCount
     logRefusals(outcome)
     if case .failed = outcome.obstacle {} else { last.devices = outcome.devices }
     guard let first = outcome.added.first else { return }

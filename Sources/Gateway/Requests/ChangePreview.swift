@@ -102,7 +102,8 @@ struct ChangePreview {
       return messages(changes.values, options: changes.options, from: origin)
     }
     if request.operation == .scene {
-      return messages(try registry.scene(request.key).values(in: registry), from: origin)
+      let values = try registry.scene(request.key).values(in: registry)
+      return messages(context.core.carried(values, at: now), from: origin)
     }
     let key = try registry.index(of: request.key)
     let change = try request.change(of: key, in: registry)

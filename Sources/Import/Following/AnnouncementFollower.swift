@@ -37,6 +37,12 @@ package struct AnnouncementFollower: Sendable {
   private var state = State.idle
   private var announcements: [String: [UInt8]] = [:]
   private var bytes = 0
+  /// The topics of Zigbee2MQTT's groups that were announced in this connection.
+  private var heardGroups: Set<String> = []
+  /// The topics of groups whose newest message no import has known, and those whose import runs.
+  private var staleGroups: (waiting: Set<String>, importing: Set<String>) = ([], [])
+  /// Whether ``isKnown(group:)`` may have changed; the owner resets it.
+  package var hasGroupNews = false
   /// Whether more was announced than is kept, so that nothing can be imported.
   package private(set) var isFull = false
 
@@ -77,12 +83,33 @@ package struct AnnouncementFollower: Sendable {
     let name = unsafe topic.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
     guard filters.contains(where: { Topic.matches(filter: $0, name: name) }) else { return false }
     let known = announcements[name]
+    if name.hasSuffix(Self.groupsTopic) {
+      heardGroups.insert(name)
+      hasGroupNews = true
+    }
     if known.map({ Self.areEqual(payload, $0) }) ?? payload.isEmpty { return true }
     if name.hasPrefix(prefix), Self.isOwn(payload) { return true }
     keep(payload, of: name, replacing: known)
+    if name.hasSuffix(Self.groupsTopic) { staleGroups.waiting.insert(name) }
     changed(at: now)
     return true
   }
+
+  /// Whether the Zigbee2MQTT that has a group's topic has announced its groups in this connection,
+  /// as the newest import knew them.
+  ///
+  /// Of several whose base topics begin the topic, all.
+  package func isKnown(group topic: String) -> Bool {
+    let stale = staleGroups.waiting.union(staleGroups.importing)
+    let lists = heardGroups.union(stale).union(announcements.keys).filter {
+      $0.hasSuffix(Self.groupsTopic)
+        && topic.hasPrefix($0.dropLast(Self.groupsTopic.count) + "/")
+    }
+    return !lists.isEmpty && lists.isSubset(of: heardGroups) && lists.isDisjoint(with: stale)
+  }
+
+  /// The connection ended: groups may change before they are announced again.
+  package mutating func connectionEnded() { heardGroups = [] }
 
   private mutating func keep(_ payload: Span<UInt8>, of name: String, replacing known: [UInt8]?) {
     bytes -= known.map { $0.count + name.utf8.count } ?? 0
@@ -118,6 +145,7 @@ package struct AnnouncementFollower: Sendable {
   package mutating func begin(at now: Moment) -> [String: [UInt8]]? {
     guard let deadline, deadline <= now else { return nil }
     state = .importing(next: nil)
+    staleGroups = ([], staleGroups.waiting)
     return announcements
   }
 
@@ -126,6 +154,7 @@ package struct AnnouncementFollower: Sendable {
     guard case .importing(let next) = state else {
       preconditionFailure("An import ends only once it has begun.")
     }
+    staleGroups.importing = []
     state = next.map { .waiting(since: $0.since, last: $0.last) } ?? .idle
   }
 
@@ -135,6 +164,9 @@ package struct AnnouncementFollower: Sendable {
   private static let endings = ["/devices", "/groups", "/config", "/sensors", "/$description"].map {
     Array($0.utf8)
   }
+
+  /// The end of the topic that has the groups of a Zigbee2MQTT.
+  private static let groupsTopic = "/bridge/groups"
 
   private static func mayAnnounce(_ topic: Span<UInt8>) -> Bool {
     endings.contains { ending in

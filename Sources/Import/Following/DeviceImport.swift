@@ -40,6 +40,12 @@ package struct DeviceImport: Sendable {
     /// The first of what was refused, and how much that is.
     package var refused: [ImportDiagnostic] = []
     package var refusedCount = 0
+    /// The first of the devices and groups in imported files that are no longer announced, and how
+    /// many there are.
+    package var gone: [String] = []
+    package var goneCount = 0
+    /// The groups that are announced, and all of whose members are in device files.
+    package var bridgeGroups: [BridgeGroup] = []
     /// The hashes of files that were written, by path.
     package var written: [String: Int] = [:]
     package var obstacle: Obstacle?
@@ -47,7 +53,7 @@ package struct DeviceImport: Sendable {
     package init() {}
   }
 
-  /// How many refusals an outcome has at most, so that the event loop compares no more.
+  /// How many refusals and names an outcome has at most, so that the event loop compares no more.
   private static let keptRefusals = 100
 
   private let overrides: ConfigurationLoader.Overrides
@@ -143,6 +149,10 @@ package struct DeviceImport: Sendable {
     }
     outcome.obstacle = Self.obstacle(loaded, mistakes, base)
     outcome.devices = plan.files.reduce(0) { $0 + $1.devices + $1.groups }
+    outcome.bridgeGroups = plan.bridgeGroups
+    let gone = plan.diagnostics.filter { $0.kind == .gone && !$0.subject.contains("/") }
+    outcome.gone = gone.prefix(Self.keptRefusals).map(\.subject)
+    outcome.goneCount = gone.count
     let refused = plan.diagnostics.filter { $0.kind == .refused }
     outcome.refused = Array(refused.prefix(Self.keptRefusals))
     outcome.refusedCount = refused.count

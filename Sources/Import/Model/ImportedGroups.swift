@@ -3,12 +3,30 @@
 
 internal import JSON
 
+/// A group that a bridge has announced, and all of whose members are in device files.
+package struct BridgeGroup: Hashable, Sendable {
+  /// The identifier of its entry in the files.
+  package let id: String
+  /// The base of its topics, such as `zigbee2mqtt/downstairs`.
+  package let topic: String
+  /// The base of the topics of each member, by its identifier.
+  package let members: [String: String]
+
+  package init(id: String, topic: String, members: [String: String]) {
+    self.id = id
+    self.topic = topic
+    self.members = members
+  }
+}
+
 /// Decides which announced groups become entries of `groups:`, and which remain devices.
 struct ImportedGroups {
   /// The result, with identifiers.
   struct Sorted {
     var devices: [FileDevice] = []
     var groups: [FileDevice] = []
+    /// The groups all of whose members are in device files.
+    var bridgeGroups: [BridgeGroup] = []
     var diagnostics: [ImportDiagnostic] = []
   }
 
@@ -59,7 +77,10 @@ struct ImportedGroups {
         )
       )
       let missing = fields.missing(of: group)
-      if !missing.isEmpty {
+      if missing.isEmpty, let topic = group.topic {
+        let members = fields.topics(ofMembersOf: group)
+        sorted.bridgeGroups.append(BridgeGroup(id: id, topic: topic, members: members))
+      } else if !missing.isEmpty {
         sorted.report(
           group,
           "messages to the group reach members that are not imported too: "
@@ -127,6 +148,16 @@ struct GroupFields {
   func members(of group: ImportedDevice) -> [String] {
     var seen: Set<String> = []
     return group.members.compactMap { identifiers[$0] }.filter { seen.insert($0).inserted }
+  }
+
+  /// The bases of its members' topics, by identifier; empty where one is not known.
+  func topics(ofMembersOf group: ImportedDevice) -> [String: String] {
+    var topics: [String: String] = [:]
+    for member in group.members {
+      guard let id = identifiers[member], let topic = devices[member]?.topic else { return [:] }
+      topics[id] = topic
+    }
+    return topics
   }
 
   /// The members that are in no device file.

@@ -149,6 +149,13 @@ extension HouseholdLife {
   }
 
   private func scene(_ device: Int) -> [HouseholdRequest] {
+    // One value for all members of a group may leave in one message.
+    if let key = anyKey(of: device, where: { !$0.isAction }), members(ofKey: key).count > 1,
+      random.chance(70)
+    {
+      let value = anyValue(of: key)
+      return [.scene(members(ofKey: key).map { ($0, value) })]
+    }
     var values: [(key: Int, value: Value)] = []
     for device in [device, random.below(registry.devices.count)] {
       for member in members(of: device) {

@@ -122,6 +122,8 @@ extension HouseholdLife {
     if isTraced { log("connected") }
     broker.isConnected = true
     core.connectionChanged(isUp: true, at: now)
+    let groups = registry.devices.indices.filter { registry.devices[$0].group != nil }
+    core.setBridgeGroups(Set(groups))
     collect()
     for device in registry.devices.indices where registry.devices[device].group == nil {
       timeline.plan(

@@ -96,6 +96,7 @@ package final class HouseholdLife {
     facts = HouseholdFacts.all(in: registry, implies: Household.implies)
     var settings = GatewayCoreSettings()
     settings.commands.lanes = Household.lanes
+    settings.commands.fewestCarried = 2
     self.settings = settings
     disk = SimulatedDisk(seed: seed, commit: traits.commit)
     core = SimulatedLife.makeCore(registry, settings, session: 0, at: now)
