@@ -33,6 +33,8 @@ package final class GatewayHost {
   /// Where accepted values outlive this process: the journal, or the cluster; `nil` without either.
   private(set) var store: (any ValueStore)?
   let reloads: GatewayReload
+  /// What devices reported, as far as it outlives this process; `nil` without a journal.
+  private var history: HistoryFile?
   /// Follows what is announced; `nil` without `import:`.
   private(set) var imports: GatewayImport?
   /// Receives the report at the end of the shutdown.
@@ -76,6 +78,7 @@ package final class GatewayHost {
     reloads.onReplaced = { [unowned self] in
       cluster?.devicesReplaced(digest: reloads.digest)
       imports?.updateGroups()
+      history?.devicesReplaced()
       http?.streams.devicesChanged()
     }
     reloads.onFinish = { [unowned self] in emitReady() }
@@ -146,6 +149,11 @@ package final class GatewayHost {
     )
     context.core.openStore(thread.plan, path: wanted.path)
     store = thread
+    do throws(OperationsError) {
+      history = try HistoryFile(besideJournal: wanted.path, context)
+    } catch {
+      throw .noThread(path: wanted.path, reason: error.description)
+    }
   }
 
   /// Joins the cluster that the configuration names, if any; call it before ``start()``.
@@ -209,6 +217,7 @@ package final class GatewayHost {
     mqtt.sessions?.publishWaiting()
     reloads.advance()
     imports?.advance(to: now)
+    history?.advance(to: now)
     _ = cluster?.advance(to: now)
     repeat {
       receiveStoreResults(at: now)
@@ -241,7 +250,8 @@ package final class GatewayHost {
   }
 
   private func armTimer(after now: Moment) {
-    let work = Moment.earlier(reloads.deadline, imports?.deadline)
+    let files = Moment.earlier(imports?.deadline, history?.deadline)
+    let work = Moment.earlier(reloads.deadline, files)
     let next = Moment.earlier(context.core.nextDeadline(after: now), work)
     guard next != deadline else { return }
     deadline = next
@@ -271,6 +281,7 @@ package final class GatewayHost {
     http?.close()
     mqtt.close()
     cluster?.close()
+    history?.close()
     onEnd?(report)
   }
 

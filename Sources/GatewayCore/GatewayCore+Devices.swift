@@ -250,6 +250,17 @@ extension GatewayCore {
 
   // MARK: - Devices
 
+  /// Puts what an earlier process recorded of reports, `age` ago, before what was recorded since.
+  ///
+  /// - Returns: What it recorded of keys that are not known; `nil` for nothing.
+  package mutating func restoreHistory(
+    _ document: ReportHistory.Document,
+    age: Duration,
+    at now: Moment
+  ) -> ReportHistory.Document? {
+    reports.restore(document, age: age, in: registry, at: now)
+  }
+
   /// A device reported a value by one of the property's state sources.
   package mutating func reported(
     _ key: KeyIndex,

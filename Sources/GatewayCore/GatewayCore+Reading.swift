@@ -45,10 +45,8 @@ extension GatewayCore {
   /// The reports that could not be read.
   package var unreadableReports: UnreadableReports { commands.unreadable }
 
-  /// What a key's device reported over the last hours, the oldest first.
-  package func reportPoints(of key: KeyIndex) -> [(at: Moment, value: Value)] {
-    reports.points(of: key)
-  }
+  /// What devices reported over the last hours.
+  package var reportHistory: ReportHistory { reports }
 
   // MARK: - Devices and lanes
 

@@ -376,6 +376,9 @@ import Testing
     .init(([], "/v1/history", 422, "missing_key")),
     .init(([], "/v1/history?key=dev7/level", 404, "unknown_key")),
     .init(([], "/v1/history?limit=3", 400, "unknown_parameter")),
+    .init(
+      ([], "/v1/history?key=a" + String(repeating: "&key=a", count: 64), 422, "limit")
+    ),
     .init((["-d", "x", "-X", "GET"], "/v1/devices", 400, "bad_request")),
     .init((["-H", "Host: evil.example"], "/v1/devices", 421, "wrong_host")),
     .init((["-H", "Host: evil.example"], "/healthz", 421, "wrong_host")),

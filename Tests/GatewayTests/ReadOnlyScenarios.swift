@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JSON
+import Operations
 import TestBroker
 import Testing
 
@@ -27,8 +28,10 @@ import Testing
 
     """
 
-  private func reported() throws -> (Bench, Curl, RecordingSubscriber) {
-    let (bench, curl) = try Bench.serving(devices: Self.devices)
+  private func reported(
+    _ settings: String = ""
+  ) throws -> (Bench, Curl, RecordingSubscriber) {
+    let (bench, curl) = try Bench.serving(devices: Self.devices, settings: settings)
     let witness = try bench.witness()
     #expect(witness.waitFor("hall/get", ""))
     witness.publish("hall", #"{"temperature":21.5,"contact":false}"#)
@@ -85,6 +88,11 @@ import Testing
     #expect(values(try curl("/v1/history?key=hall-sensor/contact").json) == [true, false])
     #expect(values(try curl("/v1/history?key=fan/watts").json) == [4])
     #expect(values(try curl("/v1/history?key=fan/power").json) == [])
+    let both = try curl(
+      "/v1/history?key=hall-sensor/contact&key=fan/power&key=hall-sensor/contact"
+    )
+    #expect(both.json["keys"]?.members?.map(\.name) == ["hall-sensor/contact", "fan/power"])
+    #expect(both.json["keys"]?["hall-sensor/contact"]?.elements?.count == 2)
     guard case .array(let points)? = history["points"],
       case .integer(let first)? = points.first?["age_ms"],
       case .integer(let last)? = points.last?["age_ms"]
@@ -93,6 +101,26 @@ import Testing
       return
     }
     #expect(first >= last && last >= 0 && first < 60_000)
+  }
+
+  @Test func `what devices reported outlives a gateway with a journal`() throws {
+    let (bench, curl, witness) = try reported("journal: {path: journal.db}")
+    witness.publish("watts", "4")
+    #expect(witness.waitFor("settle/fan/watts", "4"))
+    #expect(values(try curl("/v1/history?key=fan/watts").json) == [4])
+
+    try bench.stop()
+    try bench.startGateway()
+    let again = Curl(port: try bench.running().httpPort())
+    #expect(values(try again("/v1/history?key=fan/watts").json) == [4])
+    #expect(values(try again("/v1/history?key=hall-sensor/contact").json) == [true])
+
+    try bench.stop()
+    try TextFile.write("{", to: "\(bench.folder)/history.json")
+    try bench.startGateway()
+    let damaged = Curl(port: try bench.running().httpPort())
+    #expect(values(try damaged("/v1/history?key=fan/watts").json) == [])
+    #expect(TextFile.read("\(bench.folder)/history.json.damaged") == "{")
   }
 
   private func values(_ history: JSONValue) -> [JSONValue?] {

@@ -145,8 +145,12 @@ enum ChangeBody {
     return pattern
   }
 
-  /// Throws for unknown parameters, and for repeated ones.
-  static func checkQuery(_ request: HTTPRequest, allowed: [String]) throws(Problem) {
+  /// Throws for unknown parameters, and for repeated ones other than `repeatable`.
+  static func checkQuery(
+    _ request: HTTPRequest,
+    allowed: [String],
+    repeatable: String? = nil
+  ) throws(Problem) {
     var seen: Set<String> = []
     for parameter in request.target.query {
       guard allowed.contains(parameter.name) else {
@@ -158,7 +162,7 @@ enum ChangeBody {
             + Suggestion.hint(for: parameter.name, in: allowed)
         )
       }
-      guard seen.insert(parameter.name).inserted else {
+      guard parameter.name == repeatable || seen.insert(parameter.name).inserted else {
         throw Problem(
           400,
           "unknown_parameter",

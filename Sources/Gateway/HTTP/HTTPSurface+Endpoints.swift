@@ -4,6 +4,7 @@
 import Commands
 import Control
 import Devices
+import Durability
 import GatewayCore
 import HTTP
 import JSON
@@ -108,26 +109,45 @@ extension HTTPSurface {
     }
   }
 
-  /// What the device reported of one key, with the age of each value.
+  /// The most keys of a request for history.
+  private static let historyLimit = 64
+
+  /// What devices reported of one key or of several, with the age of each value.
   private func serveHistory(_ exchange: HTTPExchange) throws(Problem) {
-    try ChangeBody.checkQuery(exchange.request, allowed: ["key"])
-    guard let key = exchange.request.target.query.first?.value else {
+    let query = exchange.request.target.query
+    try ChangeBody.checkQuery(exchange.request, allowed: ["key"], repeatable: "key")
+    guard let first = query.first?.value else {
       throw Problem(
         422,
         ErrorCode.missingKey.rawValue,
         "which key? ?key=DEVICE/PROPERTY is needed"
       )
     }
+    guard query.count <= Self.historyLimit else {
+      throw Problem(
+        422,
+        ErrorCode.limit.rawValue,
+        "at most \(Self.historyLimit) keys; found \(query.count)"
+      )
+    }
+    var members: [JSONValue.Member] = []
+    for parameter in query where !members.contains(where: { $0.name == parameter.value }) {
+      members.append(try history(of: parameter.value))
+    }
+    let single = JSONValue.object(["key": .string(first), "points": members[0].value])
+    answer(exchange, query.count == 1 ? single : .object(["keys": .object(members)]))
+  }
+
+  private func history(of key: String) throws(Problem) -> JSONValue.Member {
     let now = EventLoop.now()
     do throws(ValidationError) {
-      let points = context.core.reportPoints(of: try context.registry.index(of: key))
-      let rows = points.map { point in
+      let index = try context.registry.index(of: key)
+      let points = context.core.reportHistory.points(of: index, at: now).map { point in
         JSONValue.object([
-          "age_ms": .integer(Int64(clamping: point.at.milliseconds(to: now))),
-          "value": point.value.json,
+          "age_ms": .integer(point.age.wholeMilliseconds), "value": point.value.json,
         ])
       }
-      answer(exchange, .object(["key": .string(key), "points": .array(rows)]))
+      return .init(key, .array(points))
     } catch {
       throw HTTPProblems.problem(gateway.requests.suggesting(error, at: now), key: key)
     }

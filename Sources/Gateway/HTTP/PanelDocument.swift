@@ -1,7 +1,6 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import HTTP
 import JSON
 import Operations
@@ -17,20 +16,16 @@ struct PanelDocument {
   private(set) var bytes = Array("{}".utf8)
   /// Whether the file has it.
   private(set) var isStored: Bool
-  private let path: String?
+  private let file: JournalNeighbour?
 
   /// `journal` is the path of the journal's file.
   init(besideJournal journal: String?, log: Logger) {
-    path = journal.map { $0.split(separator: "/", omittingEmptySubsequences: false).dropLast() }
-      .map { ($0 + ["panel.json"]).joined(separator: "/") }
-    isStored = path != nil
-    guard let path, let text = TextFile.read(path) else { return }
-    let known = Array(text.utf8)
+    file = journal.map { JournalNeighbour("panel.json", besideJournal: $0) }
+    isStored = file != nil
+    guard let file, let known = file.read() else { return }
     guard known.count <= Self.limit, (try? JSONParser.parse(known.span)) != nil else {
       isStored = false
-      let aside = "\(path).damaged"
-      unsafe rename(path, aside)
-      log.warning("The panel's document is damaged and set aside", ["as": aside])
+      log.warning("The panel's document is damaged and set aside", ["as": file.setAside()])
       return
     }
     bytes = known
@@ -53,15 +48,9 @@ struct PanelDocument {
       throw Problem(400, "syntax", "not JSON: \(error.message) (column \(error.column))")
     }
     bytes = new
-    guard let path else { return }
-    let draft = path + ".new"
-    do {
-      try TextFile.write(String(decoding: new, as: UTF8.self), to: draft)
-      isStored = unsafe rename(draft, path) == 0
-    } catch {
-      isStored = false
-    }
-    if !isStored { log.warning("The panel's document cannot be written", ["path": path]) }
+    guard let file else { return }
+    isStored = file.write(new)
+    if !isStored { log.warning("The panel's document cannot be written", ["path": file.path]) }
   }
 }
 

@@ -176,12 +176,15 @@ package struct PrivateBrokerError: Error, Hashable, Sendable, CustomStringConver
 
 /// Small text files.
 package enum TextFile {
-  package static func write(_ text: String, to path: String) throws {
+  /// Writes a file; with `isSynced` it is on the disk then.
+  package static func write(_ text: String, to path: String, isSynced: Bool = false) throws {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw PrivateBrokerError("\(path) cannot be written: \(errno)") }
     defer { close(descriptor) }
     let bytes = Array(text.utf8)
-    guard unsafe Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
+    guard unsafe Glibc.write(descriptor, bytes, bytes.count) == bytes.count,
+      !isSynced || fsync(descriptor) == 0
+    else {
       throw PrivateBrokerError("\(path) cannot be written: \(errno)")
     }
   }
