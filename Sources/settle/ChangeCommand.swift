@@ -141,3 +141,98 @@ extension ChangeCommand {
     return .done
   }
 }
+
+struct StepCommand: ChangeCommand {
+  static let name = "step"
+  static let summary = "Add to a number; rapid steps add up and are sent as one value."
+  static let discussion = """
+    A step counts from the pending value, else from the value in flight, else from what the device \
+    reported last, and stays within the property's range. N% is that part of the range, in whole \
+    steps; where the unit is %, it is that number.
+    """
+  static let examples = [
+    Example("settle step desk-lamp/brightness +10", "Increase the brightness by ten."),
+    Example("settle step desk-lamp/brightness -10% --wait=settled", "A tenth of the range darker."),
+    Example(
+      "settle step boiler/target_temperature -0.5 --wait",
+      "Lower the set-point by half a degree, and wait."
+    ),
+  ]
+  static let parameters = changeParameters(
+    [
+      .argument(
+        "n",
+        { $0.amount = $1 },
+        help: "The amount to add: 5, +5, -0.5, or +10% of the range."
+      )
+    ],
+    keys: .keysOf("step")
+  )
+
+  var key = ""
+  var amount = ""
+  var options = ChangeOptions()
+  var connection = ConnectionOptions()
+
+  func run() throws(ClientError) -> ExitCode {
+    if let percentage = StepAmount(percentage: amount) {
+      return try performOne(.step(percentage))
+    }
+    let number: Double
+    do throws(ArgumentValueError) {
+      number = try Double(argument: amount)
+    } catch {
+      Terminal.complain("N \(error.message)")
+      return .badInput
+    }
+    return try performOne(.step(.number(number)))
+  }
+}
+
+struct ToggleCommand: ChangeCommand {
+  static let name = "toggle"
+  static let summary = "Toggle a boolean property."
+  static let examples = [
+    Example("settle toggle desk-lamp/power", "Switch it on if it is off, and off if it is on."),
+    Example("settle toggle desk-lamp/power --wait=sent", "Wait until the broker acknowledges it."),
+  ]
+  static let parameters = changeParameters([], keys: .keysOf("toggle"))
+
+  var key = ""
+  var options = ChangeOptions()
+  var connection = ConnectionOptions()
+
+  func run() throws(ClientError) -> ExitCode { try performOne(.toggle) }
+}
+
+struct SceneCommand: ChangeCommand {
+  static let name = "scene"
+  static let summary = "Set the values of a scene, all at one instant."
+  static let discussion = """
+    A scene is a named set of values in a device file. Each value is accepted or refused for \
+    itself, and has an event of its own; the exit code is 0 if all went well.
+    """
+  static let examples = [
+    Example("settle scene evening", "Set the scene."),
+    Example("settle scene evening --wait", "Wait until every device has its value."),
+    Example("settle scene evening --dry-run", "Print the messages, and send nothing."),
+  ]
+  static let parameters = changeParameters(
+    [],
+    keys: .keysOf("scene"),
+    keyName: "name",
+    keyHelp: "The name of the scene, such as evening."
+  )
+
+  var key = ""
+  var options = ChangeOptions()
+  var connection = ConnectionOptions()
+
+  func run() throws(ClientError) -> ExitCode {
+    guard options.wait != .settled else {
+      Terminal.complain("scene: --wait is sent or confirmed; settled is for one property")
+      return .usage
+    }
+    return try perform(.scene)
+  }
+}

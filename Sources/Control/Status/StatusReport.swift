@@ -517,16 +517,12 @@ extension StatusReport {
     package var devices = 0
     /// Some of the devices and groups that the newest import with new ones has added, how many they
     /// are, and when that was, in milliseconds since 1970.
-    package var added: [String] = []
-    package var addedCount = 0
+    package var (added, addedCount): ([String], Int) = ([], 0)
     package var addedAt: Int?
     /// Some of what the newest import has refused, and how much that is.
-    package var refused: [Refusal] = []
-    package var refusedCount = 0
-    /// Some of the devices and groups in imported files that are no longer announced, and how many
-    /// they are.
-    package var gone: [String] = []
-    package var goneCount = 0
+    package var (refused, refusedCount): ([Refusal], Int) = ([], 0)
+    /// Some of the devices in imported files that are no longer announced, and how many there are.
+    package var (gone, goneCount): ([String], Int) = ([], 0)
     /// How long ago the newest import ended.
     package var ageMilliseconds: Int?
     /// Why the gateway has not read what was written; `nil` if it has.

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import JSON
 internal import Values
 
 /// The lines that `settle status` prints.
@@ -262,5 +263,19 @@ package struct StatusText {
       rate >= 1 ? (rate, "s") : rate * 60 >= 1 ? (rate * 60, "m") : (rate * 3600, "h")
     let tenths = Int((amount * 10).rounded())
     return tenths % 10 == 0 ? "\(tenths / 10)/\(unit)" : "\(tenths / 10).\(tenths % 10)/\(unit)"
+  }
+}
+
+/// Durations for people: `0.3s`, `12s`, `5m`, `3h`, `2d`.
+package enum AgeText {
+  /// A duration in milliseconds in short form.
+  package static func text(_ milliseconds: Int) -> String {
+    switch milliseconds {
+    case ..<10_000: JSONWriter.text(.number(Double(milliseconds / 100) / 10)) + "s"
+    case ..<120_000: "\(milliseconds / 1000)s"
+    case ..<7_200_000: "\(milliseconds / 60_000)m"
+    case ..<172_800_000: "\(milliseconds / 3_600_000)h"
+    default: "\(milliseconds / 86_400_000)d"
+    }
   }
 }

@@ -1,6 +1,16 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Android)
+  internal import Android
+#endif
+
 public import Synchronization
 
 /// A value behind a lock that costs two atomic operations while no other thread wants it.
@@ -150,4 +160,92 @@ enum WaitStep<Result> {
   case done(Result)
   /// Call the step again after a signal, or at the given time.
   case wait(until: Moment?)
+}
+
+/// A POSIX mutex with a condition that has deadlines on the monotonic clock.
+// The pointers never change, and POSIX lets any thread make these calls through them.
+@usableFromInline
+@safe final class RawMutex: @unchecked Sendable {
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+
+  @usableFromInline
+  init() {
+    unsafe mutex.initialize(to: pthread_mutex_t())
+    let failure = unsafe pthread_mutex_init(mutex, nil)
+    precondition(failure == 0, "A lock cannot be created: error \(failure).")
+  }
+
+  deinit {
+    unsafe pthread_mutex_destroy(mutex)
+    unsafe mutex.deallocate()
+  }
+
+  @usableFromInline
+  func lock() { unsafe pthread_mutex_lock(mutex) }
+
+  @usableFromInline
+  func unlock() { unsafe pthread_mutex_unlock(mutex) }
+
+  /// Unlocks the mutex until the condition is signalled or the deadline has passed.
+  ///
+  /// It may also return spuriously.
+  func wait(on condition: RawCondition, until deadline: Moment?) {
+    unsafe condition.wait(with: mutex, until: deadline)
+  }
+}
+
+/// A POSIX condition variable with deadlines on the monotonic clock.
+// The pointer never changes, and POSIX lets any thread make these calls through it.
+@safe final class RawCondition: @unchecked Sendable {
+  private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+  init() {
+    unsafe condition.initialize(to: pthread_cond_t())
+    #if canImport(Darwin)
+      unsafe check(pthread_cond_init(condition, nil))
+    #else
+      var attributes = pthread_condattr_t()
+      unsafe pthread_condattr_init(&attributes)
+      unsafe check(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC))
+      unsafe check(pthread_cond_init(condition, &attributes))
+      unsafe pthread_condattr_destroy(&attributes)
+    #endif
+  }
+
+  deinit {
+    unsafe pthread_cond_destroy(condition)
+    unsafe condition.deallocate()
+  }
+
+  func signal() { unsafe check(pthread_cond_signal(condition)) }
+
+  func broadcast() { unsafe check(pthread_cond_broadcast(condition)) }
+
+  /// Waits with `mutex` released; the mutex is held again on return.
+  @unsafe
+  func wait(with mutex: UnsafeMutablePointer<pthread_mutex_t>, until deadline: Moment?) {
+    guard let deadline else { return unsafe check(pthread_cond_wait(condition, mutex)) }
+    #if canImport(Darwin)
+      let now = MonotonicTime.now
+      guard deadline > now else { return }
+      var time = Self.time(deadline.nanoseconds - now.nanoseconds)
+      let result = unsafe pthread_cond_timedwait_relative_np(condition, mutex, &time)
+    #else
+      var time = Self.time(deadline.nanoseconds)
+      let result = unsafe pthread_cond_timedwait(condition, mutex, &time)
+    #endif
+    check(result == ETIMEDOUT ? 0 : result)
+  }
+
+  private static func time(_ nanoseconds: UInt64) -> timespec {
+    timespec(
+      tv_sec: time_t(clamping: nanoseconds / 1_000_000_000),
+      tv_nsec: Int(nanoseconds % 1_000_000_000)
+    )
+  }
+
+  /// The calls fail only for invalid arguments.
+  private func check(_ result: Int32) {
+    precondition(result == 0, "A thread primitive failed with error \(result).")
+  }
 }

@@ -157,3 +157,61 @@ enum Thread {
     static func sharpenTimer() {}
   #endif
 }
+
+/// An object for each thread, while a function runs on it.
+@safe struct ThreadValue<Object: AnyObject>: Sendable {
+  private let key: pthread_key_t
+
+  init() {
+    var key = pthread_key_t()
+    let failure = unsafe pthread_key_create(&key, nil)
+    precondition(failure == 0, "Thread-local storage cannot be created: error \(failure).")
+    self.key = key
+  }
+
+  /// The object of the calling thread.
+  var value: Object? {
+    guard let pointer = unsafe pthread_getspecific(key) else { return nil }
+    return unsafe Unmanaged<Object>.fromOpaque(pointer).takeUnretainedValue()
+  }
+
+  /// Calls `body` with `object` as the object of the calling thread.
+  func withValue(_ object: Object, _ body: () -> Void) {
+    let outer = unsafe pthread_getspecific(key)
+    unsafe pthread_setspecific(key, Unmanaged.passUnretained(object).toOpaque())
+    withExtendedLifetime(object, body)
+    unsafe pthread_setspecific(key, outer)
+  }
+}
+
+/// The default clock of the library.
+///
+/// It never jumps, and stops while the machine is suspended, like `SuspendingClock`.
+@usableFromInline
+enum MonotonicTime {
+  @usableFromInline static var now: Moment {
+    #if canImport(Darwin)
+      return Moment(nanoseconds: clock_gettime_nsec_np(CLOCK_UPTIME_RAW))
+    #else
+      var time = timespec()
+      unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+      return Moment(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
+    #endif
+  }
+}
+
+/// Writes errors without a handler to standard error.
+enum StandardError {
+  static func write(_ message: String) {
+    let line = Array("LastOut: \(message)\n".utf8)
+    #if canImport(Darwin)
+      _ = unsafe Darwin.write(STDERR_FILENO, line, line.count)
+    #elseif canImport(Glibc)
+      _ = unsafe Glibc.write(STDERR_FILENO, line, line.count)
+    #elseif canImport(Musl)
+      _ = unsafe Musl.write(STDERR_FILENO, line, line.count)
+    #elseif canImport(Android)
+      _ = unsafe Android.write(STDERR_FILENO, line, line.count)
+    #endif
+  }
+}

@@ -93,3 +93,73 @@ enum SirenEntity {
     reader.changeLast { $0["state"] = isBare ? .array([source, bare]) : source }
   }
 }
+
+/// Fans.
+enum FanEntity {
+  static func read(_ reader: inout EntityReader) {
+    if reader.config["command_topic"] != nil, let power = reader.boolean("power") {
+      var keys = TopicKeys()
+      keys.stateTemplate = "state_value_template"
+      reader.add(power, by: keys)
+    }
+    if reader.config["percentage_command_topic"] != nil {
+      let speed = reader.number(
+        "speed",
+        low: ("speed_range_min", 1),
+        high: ("speed_range_max", 100),
+        step: Optional.none,
+        unit: reader.number("speed_range_max") == nil ? "%" : Optional.none
+      )
+      if let speed { reader.add(speed, by: TopicKeys("percentage")) }
+    }
+    readPreset(&reader)
+    if reader.config["oscillation_command_topic"] != nil {
+      let swing = reader.boolean(
+        "oscillation",
+        on: "payload_oscillation_on",
+        off: "payload_oscillation_off",
+        standard: ("oscillate_on", "oscillate_off")
+      )
+      if let swing { reader.add(swing, by: TopicKeys("oscillation")) }
+    }
+    if reader.config["direction_command_topic"] != nil {
+      var direction = ImportedProperty("direction", type: "choice")
+      direction["values"] = ["forward", "reverse"]
+      reader.add(direction, by: TopicKeys("direction"))
+    }
+  }
+
+  static func readPreset(_ reader: inout EntityReader) {
+    guard reader.config["preset_mode_command_topic"] != nil,
+      let preset = reader.choice("preset", "preset_modes")
+    else { return }
+    reader.add(preset, by: TopicKeys("preset_mode"))
+  }
+}
+
+/// Vacuum cleaners, whose reports are JSON.
+enum VacuumEntity {
+  static func read(_ reader: inout EntityReader) {
+    let command = reader.action(
+      "command",
+      [
+        ("start", "payload_start", "start"), ("pause", "payload_pause", "pause"),
+        ("stop", "payload_stop", "stop"),
+        ("return_to_base", "payload_return_to_base", "return_to_base"),
+        ("clean_spot", "payload_clean_spot", "clean_spot"), ("locate", "payload_locate", "locate"),
+      ]
+    )
+    let bare = JSONValue.string(PayloadTemplate.placeholder)
+    if let command { reader.add(command, payload: bare, at: Optional.none) }
+    if reader.config["set_fan_speed_topic"] != nil,
+      let speed = reader.choice("fan_speed", "fan_speed_list")
+    {
+      reader.add(speed, payload: bare, command: "set_fan_speed_topic", at: ["fan_speed"])
+    }
+    guard let topic = reader.topic("state_topic") else { return }
+    var state = ImportedProperty("state", type: "choice")
+    state["values"] = ["idle", "docked", "error", "paused", "returning", "cleaning"]
+    state.setState(on: topic, at: "/state")
+    reader.add(known: state)
+  }
+}
