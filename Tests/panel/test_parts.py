@@ -124,6 +124,13 @@ class Parts(Case):
         self.assertEqual(places[0], [[1, 5, 2], [1, 5, 2], [1, 3, 2], [4, 2, 2], [1, 3, 2], [4, 2, 2], [1, 3, 2], [4, 1, 1]])
         self.assertEqual(places[1:], [[[1, 2, 1], [1, 1, 1]], [[1, 5, 1]], [[1, 1, 1], [2, 1, 1]], [[1, 1, 3]] * 3, [[1, 3, 3], [1, 2, 1]]])
 
+    def test_areas_stay_in_their_order_when_devices_move_in_one(self):
+        seen = self.module("house", """
+            const order = new m.Order({ get: (name, otherwise) => (name === "order" ? ["c", "b"] : otherwise) });
+            const devices = [["a", "Hall"], ["b", "Kitchen"], ["c", "Kitchen"], ["d", "Kitchen"]].map(([id, area]) => ({ id, area }));
+            return order.sections(devices).map((section) => [section.name, section.devices.map(({ id }) => id)]);""")
+        self.assertEqual(seen, [["Hall", ["a"]], ["Kitchen", ["c", "b", "d"]]])
+
     def test_a_busy_page_draws_at_beats(self):
         times = self.module("dom", """
             const node = document.createElement("div"), pace = new m.Pace(node);

@@ -605,20 +605,18 @@ export function lightOf(plan) {
 export class Order {
   constructor(choices) { this.choices = choices; }
 
-  isFavourite(device) { return this.choices.get("favourites", []).includes(device.id); }
+  /** Whether a device is among the "favourites" or the "hidden" ones. */
+  has(list, device) { return this.choices.get(list, []).includes(device.id); }
 
-  toggleFavourite(device) {
-    const all = this.choices.get("favourites", []);
-    this.choices.set("favourites", this.isFavourite(device) ? all.filter((id) => id !== device.id) : [...all, device.id]);
+  toggle(list, device) {
+    const all = this.choices.get(list, []);
+    this.choices.set(list, this.has(list, device) ? all.filter((id) => id !== device.id) : [...all, device.id]);
   }
 
-  /** Moves a device among those that are shown with it. */
-  move(device, neighbours, by) {
-    const ids = neighbours.map((other) => other.id);
-    const place = ids.indexOf(device.id);
-    const other = place + by;
-    if (place < 0 || other < 0 || other >= ids.length) return;
-    [ids[place], ids[other]] = [ids[other], ids[place]];
+  /** Moves a device to the place of another one of its section. */
+  move(device, other, section) {
+    const ids = section.map((one) => one.id);
+    ids.splice(ids.indexOf(other.id), 0, ...ids.splice(ids.indexOf(device.id), 1));
     const rest = this.choices.get("order", []).filter((id) => !ids.includes(id));
     this.choices.set("order", [...rest, ...ids]);
   }
@@ -626,19 +624,19 @@ export class Order {
   /** The sections of the page: favourites, the areas, and what is in none. */
   sections(devices) {
     const chosen = new Map(this.choices.get("order", []).map((id, place) => [id, place]));
-    const sorted = devices.map((device, place) => ({ device, place: chosen.get(device.id) ?? chosen.size + place }))
-      .sort((a, b) => a.place - b.place).map(({ device }) => device);
+    const placeOf = (device) => chosen.get(device.id) ?? chosen.size;
     const sections = new Map();
     const add = (name, slug, device) => {
       if (!sections.has(slug)) sections.set(slug, { name, slug, devices: [] });
       sections.get(slug).devices.push(device);
     };
     const hasAreas = devices.some((device) => device.area);
-    for (const device of sorted.filter((one) => this.isFavourite(one))) add(t("favourites"), "favourites", device);
-    for (const device of sorted.filter((one) => one.area && !this.isFavourite(one))) add(device.area, slugOf(device.area), device);
-    for (const device of sorted.filter((one) => !one.area && !this.isFavourite(one))) {
-      add(hasAreas ? t("otherArea") : t("devices"), "devices", device);
-    }
+    const others = devices.filter((one) => !this.has("favourites", one));
+    for (const device of devices.filter((one) => this.has("favourites", one))) add(t("favourites"), "favourites", device);
+    for (const device of others.filter((one) => one.area)) add(device.area, slugOf(device.area), device);
+    for (const device of others.filter((one) => !one.area)) add(hasAreas ? t("otherArea") : t("devices"), "devices", device);
+    // The areas stay in their order.
+    for (const section of sections.values()) section.devices.sort((a, b) => placeOf(a) - placeOf(b));
     return [...sections.values()];
   }
 }

@@ -162,8 +162,21 @@ export class Page {
     });
   }
 
-  neighbours(device) {
-    return this.sections.find((section) => section.tiles.some((tile) => tile.device === device))?.tiles.map((tile) => tile.device) ?? [];
+  /** The section of a tile, and the tiles that are shown in it. */
+  around(tile) {
+    const section = this.sections.find((one) => one.tiles.includes(tile));
+    return { section, shown: section.tiles.filter((one) => one === tile || !one.node.hidden) };
+  }
+
+  /** Moves a device by so many places among those that are shown with it; whether there was such a place. */
+  move(device, by) {
+    const tile = this.tileOf(device);
+    const { section, shown } = this.around(tile);
+    const other = shown[shown.indexOf(tile) + by];
+    if (!other) return false;
+    this.app.places.move(device, other.device, section.tiles.map((one) => one.device));
+    this.build();
+    return true;
   }
 
   // Addresses: #kitchen, #kitchen/desk-lamp

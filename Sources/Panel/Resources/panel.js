@@ -205,14 +205,9 @@ class Panel {
   sheetClosed(device) { this.page.sheetClosed(device); }
 
   toggleFavourite(device) {
-    this.places.toggleFavourite(device);
+    this.places.toggle("favourites", device);
     this.page.build();
     this.sheet.update(performance.now());
-  }
-
-  move(device, by) {
-    this.places.move(device, this.page.neighbours(device), by);
-    this.page.build();
   }
 
   // Drawing

@@ -19,7 +19,7 @@ export class Sheet {
     this.title = h("h2", { id: "sheet-title", dir: "auto" });
     this.note = h("p", { class: "quiet", id: "sheet-note" });
     this.star = h("button", { type: "button", class: "round", "aria-pressed": "false", "aria-label": t("favourite"), onclick: () => app.toggleFavourite(this.device) }, icon("star"));
-    const move = (name, sign, by) => h("button", { type: "button", class: "round", "aria-label": t(name), onclick: () => app.move(this.device, by) }, icon(sign));
+    const move = (name, sign, by) => h("button", { type: "button", class: "round", "aria-label": t(name), onclick: () => app.page.move(this.device, by) }, icon(sign));
     this.body = h("div", { class: "rows" });
     this.history = new History(app.link);
     this.log = new CommandLog(app);
@@ -76,7 +76,7 @@ export class Sheet {
     say(this.note, parts.filter((part) => part).join(" · "));
     if (this.plan.kind === "light") this.dialog.style.setProperty("--light", lightOf(this.plan));
     set(this.rows.get(this.plan.brightness)?.node ?? this.body, "data-lit", "");
-    set(this.star, "aria-pressed", String(this.app.places.isFavourite(device)));
+    set(this.star, "aria-pressed", String(this.app.places.has("favourites", device)));
     if (this.log.key) this.log.update(now);
     this.history.update(now);
   }
