@@ -62,6 +62,7 @@ package struct PanelFile: Sendable {
     "panel.css": PanelFile(PackageResources.panel_css, style),
     "panel.js": PanelFile(PackageResources.panel_js, script),
     "panel.webmanifest": PanelFile(PackageResources.panel_webmanifest, "application/manifest+json"),
+    "reports.js": PanelFile(PackageResources.reports_js, script),
     "settings.js": PanelFile(PackageResources.settings_js, script),
     "sheet.css": PanelFile(PackageResources.sheet_css, style),
     "sheet.js": PanelFile(PackageResources.sheet_js, script),

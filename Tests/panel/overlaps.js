@@ -73,6 +73,10 @@ for (const root of roots) {
     const box = clipped(node.getBoundingClientRect(), node, root);
     if (box) boxes.push({ ...box, node, text: `(${node.className})` });
   }
+  for (const node of root.querySelectorAll(".day")) {
+    const box = node.getBoundingClientRect();
+    if (box.width > 0) boxes.push({ ...box.toJSON(), node, text: "(day)" });
+  }
   boxes.forEach((one, place) => {
     for (const other of boxes.slice(place + 1)) {
       if (one.node.contains(other.node) || other.node.contains(one.node)) continue;

@@ -10,6 +10,7 @@ import { Link } from "./link.js";
 import { Log } from "./log.js";
 import { failureText, Rings } from "./mark.js";
 import { Page } from "./page.js";
+import { Reports } from "./reports.js";
 import { Choices, followUpgrades, Settings, Shared, showTheme } from "./settings.js";
 import { PendingBar, Sheet } from "./sheet.js";
 import { spoken } from "./values.js";
@@ -48,6 +49,7 @@ class Panel {
       }),
       dropped: (entry, reason) => this.mark(entry.key, (target) => target.refused(entry.id, reason, performance.now(), entry.isMoment)),
     });
+    this.reports = new Reports(this.link);
     this.bar = new Bar(this);
     this.page = new Page(this);
     this.pending = new PendingBar(byId("pending"), this);
@@ -76,7 +78,9 @@ class Panel {
   row(row, askedAt) {
     const key = this.house.find(row.key);
     if (!key) return this.house.hidden.has(row.key) ? undefined : this.link.refresh();
-    key.row(row, performance.now(), askedAt);
+    const now = performance.now();
+    key.row(row, now, askedAt);
+    this.reports.take(key, now);
     this.touch(key);
   }
 
@@ -278,7 +282,10 @@ class Panel {
   showLink(name, reason) {
     if (name === "asleep") return;
     this.bar.showLink(name, reason);
-    if (name === "live") followUpgrades(this);
+    if (name === "live") {
+      followUpgrades(this);
+      this.reports.renew();
+    }
     for (const key of this.house.keys.values()) if (key.unsent || key.asked) this.touch(key);
   }
 

@@ -7,7 +7,8 @@ import { controlFor, shareOf } from "./controls.js";
 import { h, hide, icon, say, set, svg, vanish } from "./dom.js";
 import { ENDS, FADE, labelOf, lightOf, planOf } from "./house.js";
 import { adviceFor, failureText, Mark, OVER, statusText } from "./mark.js";
-import { changes, commands, duration, outward, readable, spoken, textOf, typed, unitOf } from "./values.js";
+import { extremes, hasHistory, since, withUnit } from "./reports.js";
+import { changes, commands, duration, readable, spoken, textOf, typed } from "./values.js";
 import { locale, t } from "./words.js";
 
 export class Sheet {
@@ -21,7 +22,7 @@ export class Sheet {
     this.star = h("button", { type: "button", class: "round", "aria-pressed": "false", "aria-label": t("favourite"), onclick: () => app.toggleFavourite(this.device) }, icon("star"));
     const move = (name, sign, by) => h("button", { type: "button", class: "round", "aria-label": t(name), onclick: () => app.page.move(this.device, by) }, icon(sign));
     this.body = h("div", { class: "rows" });
-    this.history = new History(app.link);
+    this.history = new History(app.reports);
     this.log = new CommandLog(app);
     dialog.append(h("div", { class: "sheet-inner" },
       h("div", { class: "sheet-head" }, h("div", { class: "sheet-names" }, this.title, this.note),
@@ -78,7 +79,7 @@ export class Sheet {
     set(this.rows.get(this.plan.brightness)?.node ?? this.body, "data-lit", "");
     set(this.star, "aria-pressed", String(this.app.places.has("favourites", device)));
     if (this.log.key) this.log.update(now);
-    this.history.update(now);
+    this.history.update();
   }
 
   /** Keeps the upper edge where it is; `null` lets it go. */
@@ -319,8 +320,6 @@ const HOUR = 3_600_000;
 /** The shortest and the longest time that is shown. */
 const SHORTEST = 10 * 60_000;
 const LONGEST = 24 * HOUR;
-/** The most points that are drawn; the gateway has fewer, and reports follow. */
-const POINTS = 400;
 /** The distances of times on the axis. */
 const TIMES = [2, 5, 10, 15, 30, 60, 120, 180, 360].map((minutes) => minutes * 60_000);
 const HEIGHT = 132;
@@ -329,12 +328,11 @@ const [LEFT, RIGHT, TOP, BOTTOM] = [44, 8, 8, 22];
 const EVERY = 15_000;
 
 class History {
-  constructor(link) {
-    this.link = link;
+  constructor(reports) {
+    this.reports = reports;
     this.key = null;
-    this.points = [];
-    /** How many points the picture has. */
-    this.drawn = 0;
+    /** The newest point of the picture. */
+    this.drawn = null;
     this.timer = 0;
     this.title = h("figcaption", { class: "history-title" });
     this.plot = svg("svg", { class: "history-plot", role: "img" });
@@ -345,55 +343,38 @@ class History {
   /** Shows a property's history; nothing where there is none. */
   async show(key) {
     this.forget();
-    if (!key || !["number", "integer", "boolean"].includes(key.type)) return;
+    if (!key || !hasHistory(key)) return;
     this.key = key;
-    let answer;
-    try {
-      answer = await this.link.get(`v1/history?key=${encodeURIComponent(key.key)}`);
-    } catch {
-      // The connection's state is shown in the bar.
-      return;
-    }
+    await this.reports.read([key]);
     if (this.key !== key) return;
-    const now = performance.now();
-    this.points = answer.points.map((point) => ({ at: now - point.age_ms, value: numberOf(key, point.value) }));
-    this.node.hidden = this.points.length === 0;
-    this.update(now);
+    this.node.hidden = this.reports.of(key).length === 0;
+    this.draw();
     this.timer = setInterval(() => this.draw(), EVERY);
   }
 
   forget() {
     clearInterval(this.timer);
     this.key = null;
-    this.points = [];
-    this.drawn = 0;
+    this.drawn = null;
     this.node.hidden = true;
   }
 
-  /** Adds what the device reports now. */
-  update(now) {
-    const { key, points } = this;
-    if (this.node.hidden || points.length === 0) return;
-    const value = numberOf(key, key.actual);
-    if (value !== null && value !== points.at(-1).value) {
-      points.push({ at: now, value });
-      if (points.length > POINTS) points.shift();
-    } else if (this.drawn === points.length) return;
-    this.draw();
+  /** Draws what the device has reported meanwhile. */
+  update() {
+    if (!this.node.hidden && this.drawn !== this.reports.of(this.key).at(-1)) this.draw();
   }
 
   draw() {
-    const { key, points, plot } = this;
+    const { key, plot } = this;
     const width = plot.clientWidth;
     if (this.node.hidden || width === 0) return;
-    this.drawn = points.length;
+    const points = this.reports.of(key);
+    this.drawn = points.at(-1);
     const now = performance.now();
     const span = Math.min(LONGEST, Math.max(SHORTEST, now - points[0].at));
     const from = now - span;
-    // The value in force at the beginning is that of the point before it.
-    const first = Math.max(0, points.findLastIndex((point) => point.at <= from));
-    const shown = points.slice(first);
-    const scale = scaleOf(key, shown.map((point) => point.value));
+    const shown = since(points, from);
+    const scale = scaleOf(key, shown);
     const x = (at) => LEFT + ((Math.max(at, from) - from) / span) * (width - LEFT - RIGHT);
     const y = (value) => TOP + (1 - (value - scale.low) / (scale.high - scale.low)) * (HEIGHT - TOP - BOTTOM);
     const text = (name, px, py, content) => {
@@ -419,30 +400,17 @@ class History {
 
   describe(shown) {
     const { key } = this;
-    const values = shown.map((point) => point.value);
-    const textFor = (number) => (key.type === "boolean" ? textOf(key, number > 0) : withUnit(key, number));
-    const [least, most] = [textFor(Math.min(...values)), textFor(Math.max(...values))];
+    const [least, most] = extremes(shown).map((number) => (key.type === "boolean" ? textOf(key, number > 0) : withUnit(key, number)));
     const title = t("history", key.name ?? readable(key.id));
     say(this.title, least === most || key.type === "boolean" ? title : `${title} · ${least} – ${most}`);
     set(this.plot, "aria-label", t("historySpoken", least, most, spoken(key, key.actual)));
   }
 }
 
-/** A value as it is drawn: as people read it, and 1 for on. */
-function numberOf(key, value) {
-  if (typeof value === "boolean") return value ? 1 : 0;
-  return typeof value === "number" ? outward(key, value) : null;
-}
-
-function withUnit(key, number) {
-  const text = typed(number, Number.isInteger(number) ? 0 : 1);
-  return unitOf(key) ? `${text} ${unitOf(key)}` : text;
-}
-
 /** The range of the axis, its ticks, and their texts. */
-function scaleOf(key, values) {
+function scaleOf(key, points) {
   if (key.type === "boolean") return { low: -0.15, high: 1.15, ticks: [0, 1], label: (value) => textOf(key, value > 0) };
-  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const [least, most] = extremes(points);
   const step = niceStep((most - least || Math.abs(most) * 0.1 || 1) / 3);
   const low = Math.floor(least / step + 1e-9) * step;
   const high = Math.max(Math.ceil(most / step - 1e-9) * step, low + step);

@@ -8,6 +8,7 @@ import { shareOf, stepButton, stepper, ThickSlider, toggle } from "./controls.js
 import { h, hide, icon, redraw, say, set, vanish } from "./dom.js";
 import { directionOf, inOrder, isOn, labelOf, lightOf, noticeOf, planOf } from "./house.js";
 import { BoxMark, failureText, Mark, needOf, OVER, statusText } from "./mark.js";
+import { Day, hasHistory } from "./reports.js";
 import { folded, readable, short, spoken, textOf } from "./values.js";
 import { t } from "./words.js";
 
@@ -68,7 +69,9 @@ export class TileView {
   see(isSeen) {
     if (this.isSeen === isSeen) return;
     this.isSeen = isSeen;
-    if (isSeen) return this.draw(performance.now());
+    if (isSeen) this.draw(performance.now());
+    if (this.body?.day) this.app.reports.see(this.body.day, isSeen);
+    if (isSeen) return;
     this.app.rings.views.delete(this);
     if (this.body?.view) this.app.rings.views.delete(this.body.view);
   }
@@ -232,7 +235,7 @@ function bodyFor(plan, app) {
     case "switch": return power(plan, app);
     case "choice": return choice(plan, app);
     case "action": return action(plan, app);
-    case "reading": return figures(plan);
+    case "reading": return figures(plan, app);
     default: return nothing(plan);
   }
 }
@@ -316,7 +319,7 @@ function action({ main }, app) {
 function isLong(text) { return text.length > 9; }
 
 /** Readings: small figures with their names, the telling one first. What has no room wraps out of sight. */
-function figures({ readings, sense, battery }) {
+function figures({ readings, sense, battery }, app) {
   const others = readings.filter((key) => key !== sense && key.class !== "battery");
   const shown = [...(sense ? [sense] : []), ...others];
   const cells = (shown.length > 0 ? shown : readings).slice(0, 3).map((key) => {
@@ -326,8 +329,10 @@ function figures({ readings, sense, battery }) {
     const small = h("small", {}, below ? "" : key.name ?? readable(key.id));
     return { key, figure, unit, below, small, node: h("span", { class: "reading-cell" }, value, small) };
   });
+  const nodes = cells.map((cell) => cell.node);
+  const day = cells.length > 0 && hasHistory(cells[0].key) ? new Day(cells[0].key, app.reports) : null;
   return {
-    node: h("div", { class: "tile-body readings" }, ...cells.map((cell) => cell.node)), mark: null, text: () => "",
+    node: day ? day.around(nodes) : h("div", { class: "tile-body readings" }, ...nodes), mark: null, text: () => "", day,
     update: () => {
       for (const { key, figure, unit, below, small } of cells) {
         const text = spoken(key, key.shown);
@@ -337,6 +342,7 @@ function figures({ readings, sense, battery }) {
         figure.toggleAttribute("data-long", end < 0 && isLong(text));
         if (below) say(small, batteryText(below));
       }
+      day?.name(cells.map(({ node }) => [...node.children].map((part) => part.textContent).join(" ")).join(", "));
     },
   };
 }

@@ -157,6 +157,9 @@ function enough(key, value) {
   return Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
 }
 
+/** A number that was reported, as people read it, with the decimals that say something. */
+export function rounded(key, number) { return typed(number, Math.min(decimalsOf(Number(number.toPrecision(12))), enough(key, number))); }
+
 /** The milliseconds of a unit of time. */
 const TIMES = { s: 1000, min: 60_000 };
 

@@ -86,6 +86,7 @@ const TABLE = {
     // A device's sheet, settings
     history: (name) => `${name}, reported`,
     historySpoken: (least, most, now) => `Reported over the last hours: ${least} to ${most}, now ${now}`,
+    day: (least, most) => `${most ? `${least} to ${most}` : least} in 24 hours`, changed: (time) => `Changed ${time} ago`,
     favourite: "Favourite", earlier: "Move earlier", later: "Move later",
     theme: "Theme", auto: "Automatic", light: "Light", dark: "Dark", language: "Language",
     kiosk: "Wall display", kioskHint: "Opens this page for a wall: a clock, large figures, pages that fit the screen.",
@@ -181,6 +182,7 @@ const TABLE = {
     theme: "Farben", auto: "Automatisch", light: "Hell", dark: "Dunkel", language: "Sprache",
     kiosk: "Wandanzeige", kioskHint: "Öffnet diese Seite für die Wand: Uhr, große Zahlen, Seiten, die auf den Schirm passen.",
     sharedInMemory: "Favoriten und Reihenfolge gehen mit dem nächsten Start des Gateways verloren, weil es kein Journal führt.",
+    day: (least, most) => `${most ? `${least} bis ${most}` : least} in 24 Stunden`, changed: (time) => `Geändert vor ${time}`,
     lanes: "Bahnen", lane: "Bahn", laneWaiting: "Wartend", laneWindow: "Unterwegs", laneRate: "Rate",
     laneRoundTrip: "Bestätigt in", laneLost: "Verloren", laneUse: (used, size) => `${used} von ${size}`,
     perSecond: (rate) => `${rate}/s`,
