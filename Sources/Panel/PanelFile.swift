@@ -46,6 +46,7 @@ package struct PanelFile: Sendable {
   private static let script = "text/javascript; charset=utf-8"
 
   private static let files = [
+    "arrange.js": PanelFile(PackageResources.arrange_js, script),
     "bar.js": PanelFile(PackageResources.bar_js, script),
     "controls.css": PanelFile(PackageResources.controls_css, style),
     "controls.js": PanelFile(PackageResources.controls_js, script),

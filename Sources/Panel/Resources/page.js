@@ -42,7 +42,8 @@ export class Page {
 
   /** Puts the tiles into their sections; a tile of the same device stays, with its focus. */
   build() {
-    const { house } = this.app;
+    const { arrange, house } = this.app;
+    arrange.end(false);
     const focused = document.activeElement;
     const old = this.tiles;
     this.tiles = new Map(house.devices.map((device) => [device, old.get(device) ?? new TileView(device, this.app)]));
@@ -57,6 +58,7 @@ export class Page {
     byId("scenes").replaceChildren(...this.sceneSection(house.scenes));
     this.house.replaceChildren(...this.sections.map((section) => section.node));
     byId("areas").replaceChildren(...this.areaLinks());
+    if (arrange.isOn) arrange.dress();
     const sheetDevice = this.app.sheet?.device;
     if (sheetDevice && !this.tiles.has(sheetDevice)) this.reopen(sheetDevice);
     this.filter();
@@ -116,13 +118,25 @@ export class Page {
     });
   }
 
+  /** Whether a tile is hidden: not while tiles are arranged, not from who searches or filters, and not if it is needed. */
+  isAway(tile) {
+    if (!this.app.places.has("hidden", tile.device) || this.app.arrange.isOn) return false;
+    return this.words.length === 0 && this.only === null && !tile.isNeeded;
+  }
+
+  /** Shows hidden tiles that are needed now, until they are not. */
+  look(tiles) {
+    if (tiles.some((tile) => this.isAway(tile) !== tile.isAway)) this.filter();
+  }
+
   filter() {
     let count = 0;
     const isAreaShown = this.words.length === 0 && this.only === null && this.sections.some((section) => section.slug === this.area);
     for (const section of this.sections) {
       let shown = 0;
       for (const tile of section.tiles) {
-        const isShown = (!isAreaShown || section.slug === this.area) && tile.matches(this.words) && this.belongs(tile);
+        tile.isAway = this.isAway(tile);
+        const isShown = !tile.isAway && (!isAreaShown || section.slug === this.area) && tile.matches(this.words) && this.belongs(tile);
         tile.node.hidden = !isShown;
         // A shown tile stays until the filter changes, so that none vanishes under the pointer.
         if (isShown && this.only !== null) this.kept.add(tile);
@@ -133,7 +147,11 @@ export class Page {
       count += shown;
     }
     byId("scenes").hidden = this.words.length > 0 || this.only !== null || isAreaShown;
-    for (const link of byId("areas").children) set(link, "aria-current", link.dataset.slug === (isAreaShown ? this.area : "") ? "page" : null);
+    for (const link of byId("areas").children) {
+      const { slug } = link.dataset;
+      set(link, "aria-current", slug === (isAreaShown ? this.area : "") ? "page" : null);
+      hide(link, Boolean(this.sections.find((section) => section.slug === slug)?.tiles.every((tile) => tile.isAway)));
+    }
     const empty = byId("empty");
     empty.hidden = count > 0 || !this.app.isLoaded && this.tiles.size > 0;
     if (count === 0) say(empty, this.tiles.size === 0 ? t("noDevices") : this.words.length > 0 ? t("nothingCalled", this.text) : t("nothing"));

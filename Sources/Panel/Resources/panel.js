@@ -3,6 +3,7 @@
 
 // The panel: handles messages from the gateway and changes of the user, and draws once per frame.
 
+import { Arrange } from "./arrange.js";
 import { Bar } from "./bar.js";
 import { Pace, say } from "./dom.js";
 import { FADE, House, labelOf, Order, OVERDUE, unlocks } from "./house.js";
@@ -52,6 +53,7 @@ class Panel {
     this.reports = new Reports(this.link);
     this.bar = new Bar(this);
     this.page = new Page(this);
+    this.arrange = new Arrange(this);
     this.pending = new PendingBar(byId("pending"), this);
     this.sheet = new Sheet(byId("sheet"), this);
     this.settings = new Settings(byId("settings"), this, choices);
@@ -239,7 +241,9 @@ class Panel {
       this.sheet.rows.get(key)?.update(now);
     }
     this.dirty.clear();
-    const tiles = [...devices].map((device) => this.page.tileOf(device)).filter((tile) => tile?.isSeen);
+    const all = [...devices].map((device) => this.page.tileOf(device)).filter((tile) => tile);
+    this.page.look(all);
+    const tiles = all.filter((tile) => tile.isSeen);
     for (const tile of tiles) tile.update(now);
     this.pace.count(tiles.length, now);
     if (devices.has(this.sheet.device)) this.sheet.update(now);
@@ -292,7 +296,7 @@ class Panel {
   /** Whether nobody would miss anything if the page were loaded again. */
   get isIdle() {
     const isUsed = document.querySelector("dialog[open]") || document.activeElement?.matches("input:not([type=range])") || this.page.text;
-    return !isUsed && this.link.outbox.isEmpty && ![...this.house.keys.values()].some((key) => key.held);
+    return !isUsed && !this.arrange.isOn && this.link.outbox.isEmpty && ![...this.house.keys.values()].some((key) => key.held);
   }
 
   alert(text) {

@@ -34,11 +34,17 @@ export class Settings {
         location.reload();
       }),
       h("p", { class: "setting" }, h("a", { class: "button", href: "?kiosk" }, t("kiosk")), h("span", { class: "quiet" }, t("kioskHint"))),
+      h("p", { class: "setting" }, h("button", { type: "button", class: "button", onclick: () => this.arrange() }, t("arrange")), h("span", { class: "quiet" }, t("arrangeNote"))),
     ];
     if (!app.shared.isKept) parts.push(h("p", { class: "setting quiet" }, t("sharedInMemory")));
     if (app.link.token !== null) parts.push(this.share(app.link.token));
     dialog.showModal();
     dialog.replaceChildren(h("div", { class: "sheet-inner" }, ...parts, app.log.section(), lanesSection(app.link, dialog), importSection(app.link)));
+  }
+
+  arrange() {
+    this.dialog.close();
+    this.app.arrange.turn(true);
   }
 
   /** A code that another device scans to sign in. */
@@ -290,9 +296,12 @@ export function drop(store, name) {
   try { store.removeItem(name); } catch { /* There is no storage. */ }
 }
 
+/** The lists of devices that all screens share. */
+const LISTS = ["favourites", "order", "hidden"];
+
 /**
- * What the gateway keeps for all screens: favourites and the order of devices. Until it was read, and where the gateway
- * cannot be reached, what this browser had last.
+ * What the gateway keeps for all screens: favourites, the order of devices, and those that are hidden. Until it was read,
+ * and where the gateway cannot be reached, what this browser had last.
  */
 export class Shared {
   constructor(choices, changed) {
@@ -340,7 +349,7 @@ export class Shared {
     const known = document !== null && typeof document === "object" && !Array.isArray(document) ? document : {};
     const isFirst = Object.keys(known).length === 0;
     // The first screen brings what it had before the gateway kept it.
-    const own = isFirst ? { favourites: this.get("favourites"), order: this.get("order") } : {};
+    const own = isFirst ? Object.fromEntries(LISTS.map((name) => [name, this.get(name)])) : {};
     const sent = { ...this.unsaved };
     const wanted = JSON.parse(JSON.stringify({ ...known, ...own, ...sent }));
     if (JSON.stringify(wanted) !== JSON.stringify(document)) {
@@ -348,9 +357,10 @@ export class Shared {
       await this.link.fetch("v1/panel", { method: "PUT", body: JSON.stringify(wanted), headers, signal });
     }
     for (const name in sent) if (this.unsaved[name] === sent[name]) delete this.unsaved[name];
-    const before = JSON.stringify([this.get("favourites"), this.get("order")]);
-    for (const name of ["favourites", "order"]) if (!(name in this.unsaved) && Array.isArray(wanted[name])) this.choices.set(name, wanted[name]);
-    if (JSON.stringify([this.get("favourites"), this.get("order")]) !== before) this.changed();
+    const text = () => JSON.stringify(LISTS.map((name) => this.get(name)));
+    const before = text();
+    for (const name of LISTS) if (!(name in this.unsaved) && Array.isArray(wanted[name])) this.choices.set(name, wanted[name]);
+    if (text() !== before) this.changed();
   }
 }
 

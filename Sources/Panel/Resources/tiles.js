@@ -20,6 +20,8 @@ export class TileView {
     this.app = app;
     this.plan = planOf(device);
     this.isSeen = false;
+    /** Whether it is hidden because somebody wanted that. */
+    this.isAway = false;
     numbers += 1;
     // Parts that do not fit wrap out of sight.
     this.parts = [h("span"), h("span"), h("span")];
@@ -147,6 +149,12 @@ export class TileView {
       if (need > 0 && (best === null || need > best.need || (need === best.need && key === this.plan.main))) best = { key, progress, need };
     }
     return best;
+  }
+
+  /** Whether it is shown even if it is hidden: for an alarm or a failure, and until what follows is over. */
+  get isNeeded() {
+    const leading = this.leading(performance.now());
+    return leading?.progress.name === "failed" || (leading !== null && !this.isAway) || noticeOf(this.device, this.plan) === "alarm";
   }
 
   /** What the tile says below its name, most important first. */
