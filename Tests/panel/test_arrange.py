@@ -66,6 +66,7 @@ class Arrange(Case):
 
     def take(self, device, other):
         """Drags a tile to where another one is, and holds it there."""
+        self.browser.wait("return document.getAnimations().length === 0", what="no tile is under way to its place")
         there = self.middle(tile(other, ".tile-grip"))
         self.browser.press_at(*self.middle(tile(device, ".tile-grip")))
         self.browser.slide_to(*there)

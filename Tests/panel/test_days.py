@@ -74,7 +74,8 @@ class Days(Case):
             browser.devtools("Page.removeScriptToEvaluateOnNewDocument", **known)
         browser.wait("return globalThis.settlePanel?.isLoaded && settlePanel.link.state === 'live' && globalThis.questions?.length > 0")
         if not knows_one:
-            browser.wait("return arguments[0].every((day) => document.querySelector(day))", [tile(device, "[data-day]") for device in ("air", "door", "meter", "leak-0")])
+            days = [tile(device, "[data-day]") for device in (["air"] if path else ["air", "door", "meter", "leak-0"])]
+            browser.wait("return arguments[0].every((day) => document.querySelector(day))", days)
 
     def path(self, device):
         """What is drawn: the numbers of each command of the path."""
