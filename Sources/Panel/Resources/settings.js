@@ -111,7 +111,8 @@ function importSection(link) {
     try {
       const facts = (await link.get("v1/status")).import;
       if (!facts) return;
-      const lines = [t("importedCount", facts.devices), facts.failure, facts.unused, facts.added.slice(0, 10).join(", ")];
+      const gone = facts.gone_count > 0 ? t("goneDevices", facts.gone.join(", ")) : "";
+      const lines = [t("importedCount", facts.devices), facts.failure, facts.unused, facts.added.slice(0, 10).join(", "), gone];
       section.append(...lines.filter((line) => line).map((line) => h("p", { dir: "auto" }, line)));
       section.append(...facts.refused.map(({ subject, reason }) => h("p", { class: "quiet", dir: "auto" }, `${subject}: ${reason}`)));
       section.hidden = false;
