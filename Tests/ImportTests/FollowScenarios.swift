@@ -101,13 +101,13 @@ import Testing
     func sent(_ messages: [RecordingSubscriber.Message]) -> [String] {
       messages.map(\.topic).filter { $0.hasSuffix("/set") && $0.hasPrefix("zigbee") }
     }
-    let names = (1...5).map { "plug-\($0)" }
+    let names = (1...6).map { "plug-\($0)" }
     let home = try Self.following()
     let list = "[\(names.map(Self.device).joined(separator: ","))]"
     try #require(home.client.publish("zigbee2mqtt/bridge/devices", list, retain: true))
     try announceGroup(names)
     try home.startGateway()
-    try #require(home.awaits { $0["devices"]?["count"] == 7 })
+    try #require(home.awaits { $0["devices"]?["count"] == 8 })
     let scenes = ["evening": "on", "night": "off"].map { name, power in
       "  \(name):\n" + names.map { "    \($0): {power: \(power)}\n" }.joined()
     }
@@ -123,7 +123,7 @@ import Testing
     try #require(home.client.publish("settle/lamp/level/set", "7"))
     try #require(home.awaits { $0["queue"]?["pending"] == 1 })
     #expect(try home.settle(["scene", "night", "--now"]).code == 0)
-    #expect(home.client.waitFor { sent($0).count == 6 })
+    #expect(home.client.waitFor { sent($0).count == 7 })
     let alone = sent(home.client.messages).dropFirst()
     #expect(Set(alone) == Set(names.map { "zigbee2mqtt/\($0)/set" }))
   }
