@@ -515,10 +515,8 @@ extension StatusReport {
     package var announcements = 0
     /// How many devices and groups the imported files have.
     package var devices = 0
-    /// Some of the devices and groups that the newest import with new ones has added, how many they
-    /// are, and when that was, in milliseconds since 1970.
-    package var (added, addedCount): ([String], Int) = ([], 0)
-    package var addedAt: Int?
+    /// Some of the devices and groups that were added last, how many, and when, in ms since 1970.
+    package var (added, addedCount, addedAt): ([String], Int, Int?) = ([], 0, nil)
     /// Some of what the newest import has refused, and how much that is.
     package var (refused, refusedCount): ([Refusal], Int) = ([], 0)
     /// Some of the devices in imported files that are no longer announced, and how many there are.
