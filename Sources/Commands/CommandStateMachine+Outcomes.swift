@@ -17,9 +17,10 @@ extension CommandStateMachine {
     at now: Moment
   ) {
     var keys = deliveries.finish(token)
-    // What rides ends with the command that it contradicts: that one is decided first.
-    let riders = keys.filter { deliveries[$0].inFlight?.command.change.rides ?? false }
-    if !riders.isEmpty { keys = keys.filter { !riders.contains($0) } + riders }
+    if case .lost = outcome, keys.count > 1 {
+      // What rides ends with the command that it contradicts: that one is decided first.
+      keys = keys.filter { !rodeInFlight($0) } + keys.filter { rodeInFlight($0) }
+    }
     for key in keys {
       migrate(key, at: now)
       sendQueue.acknowledge(key)
@@ -29,8 +30,10 @@ extension CommandStateMachine {
       case .lost: lost(key, at: now)
       }
     }
-    guard case .lost = outcome else { return }
-    for key in riders { releaseRider(key, at: now) }
+  }
+
+  private func rodeInFlight(_ key: KeyIndex) -> Bool {
+    deliveries[key].inFlight?.command.change.rides ?? false
   }
 
   private mutating func brokerAcknowledged(_ key: KeyIndex, at now: Moment) {
@@ -58,6 +61,7 @@ extension CommandStateMachine {
       return hasNewer ? delivery.supersede() : delivery.retry(unconfirmed: false)
     }
     apply(verdict, to: key, at: now)
+    releaseRider(key, at: now)
   }
 
   /// Lets what rode in a message that was lost wait for what it contradicts.

@@ -31,7 +31,7 @@ package struct CommandStateMachine: ~Copyable {
   /// Changes of groups whose way to the members is settled.
   var groupDecisions = GroupDecisions()
   /// The groups that the bridge has with the same members, as it has announced in this connection.
-  package internal(set) var bridgeGroups: Set<Int> = []
+  package var bridgeGroups: Set<Int> = []
   /// A reload in progress.
   var reload: DefinitionReload?
   /// Whether lanes hold nothing back and nothing is sent again for want of a confirmation.
@@ -197,9 +197,6 @@ package struct CommandSettings: Sendable {
 /// Groups: their keys stand for keys of other devices and never have a value of their own in
 /// flight.
 extension CommandStateMachine {
-  /// States which groups, by the numbers of their devices, the bridge has with the same members.
-  package mutating func setBridgeGroups(_ devices: Set<Int>) { bridgeGroups = devices }
-
   /// Whether a key stands for keys of other devices.
   @inline(__always)
   package func isGroup(_ key: KeyIndex) -> Bool { facts[key].isGroup }

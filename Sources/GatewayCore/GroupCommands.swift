@@ -309,7 +309,7 @@ extension GatewayCore {
   /// States of which groups (devices, by number) the bridge has announced in this connection that
   /// it has exactly the members that they have here; of no others, so that no other lamp lights.
   package mutating func setBridgeGroups(_ devices: Set<Int>) {
-    commands.setBridgeGroups(devices)
+    commands.bridgeGroups = devices
   }
 
   /// The groups whose messages may carry these values, by the places of the values.

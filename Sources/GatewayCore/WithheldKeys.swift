@@ -288,9 +288,8 @@ struct WithheldKeys {
     if rows.plan.fault != nil, newest == nil, keys[Int(key.rawValue)].urgentNumber == 0 {
       return false
     }
-    if let newest { return !mayLeave(key, newest: newest, rows, at: now) }
-    // Nothing waits, but a group's message may still give the device a value.
-    return !mayLeave(key, newest: rows.inFlight(key) ?? .max, rows, at: now)
+    // Where nothing waits, a group's message may still give the device a value.
+    return !mayLeave(key, newest: newest ?? rows.inFlight(key) ?? .max, rows, at: now)
   }
 
   /// Lets a key that is still behind be sent while nothing can be written, and an urgent command of

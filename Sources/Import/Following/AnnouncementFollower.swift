@@ -83,14 +83,15 @@ package struct AnnouncementFollower: Sendable {
     let name = unsafe topic.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
     guard filters.contains(where: { Topic.matches(filter: $0, name: name) }) else { return false }
     let known = announcements[name]
-    if name.hasSuffix(Self.groupsTopic) {
+    let hasGroups = name.hasSuffix(Self.groupsTopic)
+    if hasGroups {
       heardGroups.insert(name)
       hasGroupNews = true
     }
     if known.map({ Self.areEqual(payload, $0) }) ?? payload.isEmpty { return true }
     if name.hasPrefix(prefix), Self.isOwn(payload) { return true }
     keep(payload, of: name, replacing: known)
-    if name.hasSuffix(Self.groupsTopic) { staleGroups.waiting.insert(name) }
+    if hasGroups { staleGroups.waiting.insert(name) }
     changed(at: now)
     return true
   }

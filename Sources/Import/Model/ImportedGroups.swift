@@ -11,12 +11,6 @@ package struct BridgeGroup: Hashable, Sendable {
   package let topic: String
   /// The base of the topics of each member, by its identifier.
   package let members: [String: String]
-
-  package init(id: String, topic: String, members: [String: String]) {
-    self.id = id
-    self.topic = topic
-    self.members = members
-  }
 }
 
 /// Decides which announced groups become entries of `groups:`, and which remain devices.
