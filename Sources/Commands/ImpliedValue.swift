@@ -184,7 +184,7 @@ extension CommandStateMachine {
     let companions = relations[key].mergeGroup
     for other in relations[key].implying {
       guard let rider = queue.pending(other.key)?.value, rider.rides,
-        companions.contains(other.key), !GroupMessage.mayCarry(other.key, in: self)
+        companions.contains(other.key)
       else { continue }
       flush(other.key, at: now)
     }

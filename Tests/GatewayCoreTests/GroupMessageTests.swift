@@ -265,6 +265,83 @@ import Values
     #expect(Self.published(&bench, after: 300).isEmpty)
   }
 
+  /// Lamps whose level turns them on; all are on at 10.
+  private static func impliedHouse(isJournalled: Bool = false) throws -> CoreBench {
+    let lamps = ["a", "b", "c"].map { lamp($0, implies: true) }
+    var bench = house(lamps, isJournalled: isJournalled)
+    for lamp in lamps {
+      try report("\(lamp.id)/power", .boolean(true), in: &bench)
+      try report("\(lamp.id)/level", .integer(10), in: &bench)
+    }
+    return bench
+  }
+
+  /// Sets the group's level, and an off that the level rides with.
+  private static func setOffWithLevel(_ level: Double = 40, in bench: inout CoreBench) throws {
+    let registry = bench.core.registry
+    let values: [(key: KeyIndex, value: Value)] = [
+      (try registry.index(of: "all/level"), .number(level)),
+      (try registry.index(of: "all/power"), .boolean(false)),
+    ]
+    try bench.core.change(values, at: bench.now, ChangeOptions())
+  }
+
+  private static let offWithLevel = #"publish all/set {"power":false,"level":40}"#
+  private static let ownOffWithLevel = #"{"level":40,"power":false}"#
+
+  @Test(arguments: [false, true])
+  func `an off and the level that is sent with it are one message`(isJournalled: Bool) throws {
+    var bench = try Self.impliedHouse(isJournalled: isJournalled)
+    try Self.setOffWithLevel(in: &bench)
+    if isJournalled {
+      _ = bench.step()
+      bench.commitEnds()
+    }
+    #expect(Self.published(&bench, after: 300) == [Self.offWithLevel])
+    for lamp in ["a", "b", "c"] {
+      try Self.report("\(lamp)/power", .boolean(false), in: &bench)
+      #expect(try bench.phase(of: "\(lamp)/power") == .confirmed)
+    }
+    #expect(Self.published(&bench, after: 20_000).isEmpty)
+  }
+
+  @Test func `a member that is off already gets the level with the others`() throws {
+    var bench = try Self.impliedHouse()
+    try Self.report("a/power", .boolean(false), in: &bench)
+    try Self.setOffWithLevel(in: &bench)
+    #expect(Self.published(&bench, after: 300) == [Self.offWithLevel])
+  }
+
+  @Test func `an off whose level one member must not get is sent one by one with the level`() throws
+  {
+    var bench = try Self.impliedHouse()
+    try bench.set("b/level", .number(70), skipsQuiet: true)
+    #expect(bench.published() == Self.single(#"{"level":70}"#, "b"))
+    try Self.setOffWithLevel(in: &bench)
+    bench.pass(300)
+    #expect(bench.published() == Self.single(Self.ownOffWithLevel, "a", "c"))
+    bench.acknowledgeAll()
+    #expect(Self.published(&bench) == Self.single(Self.ownOffWithLevel, "b"))
+  }
+
+  @Test func `the newest off and its level are one message`() throws {
+    var bench = try Self.impliedHouse()
+    try Self.setOffWithLevel(in: &bench)
+    try Self.setOffWithLevel(60, in: &bench)
+    #expect(
+      Self.published(&bench, after: 300) == [#"publish all/set {"power":false,"level":60}"#]
+    )
+  }
+
+  @Test func `an offline member gets the off and its level later`() throws {
+    var bench = try Self.impliedHouse()
+    try Self.setAvailable("b", false, in: &bench)
+    try Self.setOffWithLevel(in: &bench)
+    #expect(Self.published(&bench, after: 300) == [Self.offWithLevel])
+    try Self.setAvailable("b", true, in: &bench)
+    #expect(Self.published(&bench) == Self.single(Self.ownOffWithLevel, "b"))
+  }
+
   @Test func `an urgent value is one message at once`() throws {
     var bench = Self.house()
     try bench.set("all/level", .number(0))

@@ -70,10 +70,13 @@ struct GroupMessage {
     guard message.add(change, lead, in: &machine, at: now), message.keys.count > 1 else {
       return nil
     }
-    for other in machine.relations[change.group].mergeGroup where other != change.group {
-      message.merge(other, ofMember: place, in: &machine, at: now)
+    let others = machine.relations[change.group].mergeGroup.filter { $0 != change.group }
+    for riding in [false, true] {
+      for other in others {
+        message.merge(other, ofMember: place, riding: riding, in: &machine, at: now)
+      }
     }
-    return message
+    return message.leavesRider(in: machine) ? nil : message
   }
 
   /// The keys whose commands would be sent with that of `lead`, if it had its turn now; `nil` if it
@@ -102,7 +105,13 @@ struct GroupMessage {
     guard machine.facts[key].isMember, let newest = newest(of: key, in: machine) else {
       return false
     }
-    return undecided(newest, of: key, in: machine) != nil
+    guard newest.rides else { return undecided(newest, of: key, in: machine) != nil }
+    // What rides leaves as what it contradicts does.
+    return machine.relations[key].implied.contains { lead in
+      Self.newest(of: lead.key, in: machine).map {
+        undecided($0, of: lead.key, in: machine) != nil
+      } ?? false
+    }
   }
 
   /// The change of a group that a member's change is part of, if nothing was decided about it.
@@ -160,29 +169,47 @@ struct GroupMessage {
 
   /// Adds the commands of another property of the group, if all members wait to get one value of
   /// it; those that wait for quiet become ready.
+  ///
+  /// `riding`: those that leave with others of the message, which they contradict, or not at all.
   private mutating func merge(
     _ group: KeyIndex,
     ofMember place: Int,
+    riding: Bool,
     in machine: inout CommandStateMachine,
     at now: Moment
   ) {
     let members = machine.registry.groups.members(of: group)
     guard place < members.count, let newest = Self.newest(of: members[place], in: machine),
-      let change = Self.undecided(newest, of: members[place], in: machine),
+      newest.rides == riding, let change = Self.undecided(newest, of: members[place], in: machine),
       change.group == group
     else { return }
     var settling: [KeyIndex] = []
     for member in members {
       switch Self.standing(of: member, to: change, in: machine) {
+      case .ready where riding:
+        guard machine.relations[member].implied.contains(where: { keys.contains($0.key) }) else {
+          return
+        }
       case .ready, .unnecessary, .away, .shown: break
-      case .settling: settling.append(member)
-      case .apart: return
+      case .settling where !riding: settling.append(member)
+      case .settling, .apart: return
       }
     }
     for member in settling { machine.flush(member, at: now) }
     if add(change, in: &machine, at: now) {
       machine.groupDecisions.decided(group, number: change.number)
     }
+  }
+
+  /// Whether a command would end that is to be sent with one of these: it is not among them.
+  private func leavesRider(in machine: borrowing CommandStateMachine) -> Bool {
+    for key in keys where machine.facts[key].hasImplications && machine.hasRider(key) {
+      let companions = machine.sendQueue.companions(of: key)
+      for other in machine.relations[key].implying where machine.hasRiding(other.key) {
+        if companions.contains(other.key), !keys.contains(other.key) { return true }
+      }
+    }
+    return false
   }
 
   private static func standing(
@@ -196,6 +223,7 @@ struct GroupMessage {
       guard waiting.value == change.value, !waiting.isRepeated,
         machine.sendQueue.lane(of: member) == change.lane
       else { return .apart }
+      if waiting.change.rides { return standing(ofRider: member, in: machine) }
       guard machine.sendQueue.isInLane(member) else {
         return machine.sendQueue.waitsForDevice(member) ? .away : .apart
       }
@@ -211,6 +239,17 @@ struct GroupMessage {
       return .apart
     }
     return machine.shows(change.value, member) ? .shown : .apart
+  }
+
+  /// How a command stands that is in no lane, because it is sent with one that it contradicts.
+  private static func standing(
+    ofRider member: KeyIndex,
+    in machine: borrowing CommandStateMachine
+  ) -> Standing {
+    if machine.sendQueue.isBlocked(member) || machine.sendQueue.awaitsRetained(member) {
+      return .apart
+    }
+    return machine.sendQueue.isReachable(member) ? .ready : .away
   }
 }
 
