@@ -47,6 +47,15 @@ import Values
     return bench
   }
 
+  /// A lamp with a `warmth` too, which turns it on.
+  private static var warmLamp: Device {
+    var lamp = lamp()
+    lamp.properties.append(lamp.properties[1])
+    lamp.properties[2].id = "warmth"
+    lamp.properties[2].command.payload = PayloadTemplate(.object([.init("warmth", "$value")]))
+    return lamp
+  }
+
   @Test func `off within the quiet period of a brightness ends that`() throws {
     var bench = try Self.bench(false)
     try bench.set("brightness", 80)
@@ -237,9 +246,7 @@ import Values
     bench.pass(300)
     let messages = bench.publishes()
     #expect(messages.count == 1)
-    bench.connect(false)
-    bench.finish(messages, .lost)
-    bench.connect(true)
+    bench.lose(messages)
     try bench.report("power", false)
     #expect(bench.send() == [#"{"power":false,"brightness":80}"#])
     try bench.report("power", false)
@@ -254,21 +261,33 @@ import Values
   func `what was lost is sent alone if what it contradicted has ended, and the lamp will be on`(
     isOn: Bool
   ) throws {
-    var lamp = Self.lamp()
-    lamp.properties.append(lamp.properties[1])
-    lamp.properties[2].id = "warmth"
-    lamp.properties[2].command.payload = PayloadTemplate(.object([.init("warmth", "$value")]))
-    var bench = Bench([lamp])
+    var bench = Bench([Self.warmLamp])
     try bench.report("power", .boolean(isOn))
     let messages = try bench.sendOffWithBrightness()
     try bench.set("warmth", 30)
     bench.pass(300)
     #expect(bench.send() == [#"{"warmth":30}"#])
-    bench.connect(false)
-    bench.finish(messages, .lost)
-    bench.connect(true)
+    bench.lose(messages)
     #expect(bench.send() == [#"{"brightness":80}"#])
     bench.pass(10_000)
+    let hasUnsent = bench.hasUnsent
+    #expect(!hasUnsent)
+  }
+
+  @Test func `what was lost fails if what it contradicted has ended, and the lamp is off`() throws {
+    var bench = Bench([Self.warmLamp])
+    try bench.report("power", .boolean(true))
+    let messages = try bench.sendOffWithBrightness()
+    try bench.set("warmth", 30, now: true)
+    #expect(bench.send() == [#"{"warmth":30}"#])
+    try bench.report("warmth", 30)
+    try bench.report("power", .boolean(false))
+    bench.lose(messages)
+    #expect(
+      bench.told().contains("brightness failed 80: the connection to the broker was lost")
+    )
+    bench.pass(10_000)
+    #expect(bench.payloads() == [])
     let hasUnsent = bench.hasUnsent
     #expect(!hasUnsent)
   }
@@ -318,5 +337,12 @@ extension Bench {
     try set("power", .boolean(false))
     pass(300)
     return publishes()
+  }
+
+  /// The connection ends before the broker has answered these messages, and is made again.
+  fileprivate mutating func lose(_ messages: [CommandPublish]) {
+    connect(false)
+    finish(messages, .lost)
+    connect(true)
   }
 }
