@@ -51,7 +51,7 @@ import Testing
 
   private func seen(_ mistake: HouseholdLife.Mistake?) -> HouseholdCoverage {
     var seen = HouseholdCoverage()
-    for seed: UInt64 in 0..<60 {
+    for seed: UInt64 in 0..<100 {
       seen.add(
         HouseholdReport(seed: seed, steps: 300, clauses: Clauses([]), mistake: mistake).seen
       )

@@ -49,7 +49,18 @@ enum Household {
     "bus": LaneLimits(rate: 5, burst: 2),
   ]
 
-  static func devices(_ traits: HouseholdTraits) -> [Device] {
+  /// The devices; each `edition` of their files has other quiet periods.
+  static func devices(_ traits: HouseholdTraits, edition: Int = 0) -> [Device] {
+    var devices = originals(traits)
+    for place in devices.indices where edition > 0 {
+      for number in devices[place].properties.indices {
+        devices[place].properties[number].policy.delay *= 1 + edition
+      }
+    }
+    return devices
+  }
+
+  private static func originals(_ traits: HouseholdTraits) -> [Device] {
     let row = rowIDs.map { lamp($0, hasColor: false) }
     let shades = shadeIDs.map { shade($0) }
     let devices =

@@ -8,7 +8,7 @@ package struct HouseholdCoverage: CustomStringConvertible, Sendable {
     // The world.
     case lateAcknowledgements, reorderedAcknowledgements, lostAcknowledgements
     case refusals, clamps, garbage, drops, forgottenValues, crashes, slowCommits
-    case certainLosses, restored
+    case certainLosses, restored, reloads
     case hands, presses, cancels, mergedChanges, scenes, groupChanges, groupMessages
     case memberChanges
     // Reports while a device travels.

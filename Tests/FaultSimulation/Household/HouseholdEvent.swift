@@ -25,6 +25,8 @@ enum HouseholdEvent {
   case reconnection(generation: Int)
   case power(device: Int, isOn: Bool)
   case hand(key: Int, Value)
+  /// The device files are read again; some quiet periods differ.
+  case reload
   case crash
 }
 

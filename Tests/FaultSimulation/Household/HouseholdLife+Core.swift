@@ -56,9 +56,9 @@ extension HouseholdLife {
       guard event.phase == .accepted, let intent = intent(of: event) else { return }
       commands.undurable[.init(key: Int(event.key.rawValue), intent: intent)] = nil
     case .closeStore: core.storeClosed()
+    case .reloaded: reloaded()
     case .resumed, .requestState, .forward, .passOn, .endElsewhere, .record, .stateChanged,
-      .publishState,
-      .definitionsReplaced, .reloaded, .storeHealth, .log, .sayOffline, .end:
+      .publishState, .definitionsReplaced, .storeHealth, .log, .sayOffline, .end:
       break
     }
   }

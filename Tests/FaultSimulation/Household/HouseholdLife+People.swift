@@ -56,6 +56,9 @@ extension HouseholdLife {
     if random.chance(traits.cuts) {
       timeline.plan(.cut(generation: broker.generation), at: after(0...length))
     }
+    if random.chance(traits.reloads) {
+      for _ in 0..<random.within(1...2) { timeline.plan(.reload, at: after(0...length)) }
+    }
     if random.chance(traits.crashes) { timeline.plan(.crash, at: after(0...length)) }
     if random.chance(traits.powerLosses) {
       let loss = after(0...length)
@@ -118,7 +121,7 @@ extension HouseholdLife {
     switch random.below(20) {
     case 0: return anyKey(of: device).map { [.cancel(key: $0)] } ?? []
     case 1: return anyKey(of: device).map { [.flush(key: $0)] } ?? []
-    case 2, 3: return isGroup ? change(device) : merged(device)
+    case 2, 3: return merged(device)
     case 4: return scene(device)
     case 11: return changeAndCancel(device)
     case 5, 6, 7: return related(device)
@@ -245,7 +248,7 @@ extension HouseholdLife {
     case .change(let key, let change, let isNow):
       noteBases(of: key, change)
       let options = ChangeOptions(origin: origin, skipsQuiet: isNow)
-      if !registry.groups.members(of: KeyIndex(Int32(key))).isEmpty { groupChanged(key) }
+      groupChanged(key)
       try core.change(change, of: KeyIndex(Int32(key)), at: now, options)
     case .message(let key, let value):
       try core.change(
@@ -257,6 +260,7 @@ extension HouseholdLife {
       )
     case .merged(let values, let isNow):
       seen[.mergedChanges] += 1
+      for (key, _) in values { groupChanged(key) }
       let options = ChangeOptions(origin: origin, skipsQuiet: isNow, isJoint: true)
       try core.change(indices(values), at: now, options)
     case .scene(let values):
@@ -266,9 +270,11 @@ extension HouseholdLife {
     }
   }
 
+  /// Notes the members of a group's key that is changed.
   private func groupChanged(_ key: Int) {
-    seen[.groupChanges] += 1
-    for member in registry.groups.members(of: KeyIndex(Int32(key))) {
+    let members = registry.groups.members(of: KeyIndex(Int32(key)))
+    if !members.isEmpty { seen[.groupChanges] += 1 }
+    for member in members {
       groupChanges.insert(facts[Int(member.rawValue)].device)
     }
   }

@@ -30,6 +30,7 @@ extension HouseholdLife {
     case .reconnection(let generation): if generation == broker.generation { reconnect() }
     case .power(let device, let isOn): power(device, isOn: isOn)
     case .hand(let key, let value): move(key, to: value)
+    case .reload: reload()
     case .crash: crash()
     }
   }
@@ -122,8 +123,7 @@ extension HouseholdLife {
     if isTraced { log("connected") }
     broker.isConnected = true
     core.connectionChanged(isUp: true, at: now)
-    let groups = registry.devices.indices.filter { registry.devices[$0].group != nil }
-    core.setBridgeGroups(Set(groups))
+    announceGroups()
     collect()
     for device in registry.devices.indices where registry.devices[device].group == nil {
       timeline.plan(
@@ -135,6 +135,22 @@ extension HouseholdLife {
       timeline.plan(.retainedReport(key: key), at: after(0...40))
     }
   }
+
+  /// The bridge announces its groups.
+  private func announceGroups() {
+    let groups = registry.devices.indices.filter { registry.devices[$0].group != nil }
+    core.setBridgeGroups(Set(groups))
+  }
+
+  private func reload() {
+    guard !core.isReloading else { return }
+    seen[.reloads] += 1
+    if isTraced { log("the devices are read again") }
+    let next = Household.devices(traits, edition: random.below(3))
+    core.beginReload(Registry(next, continuing: core.registry), lanes: Household.lanes)
+  }
+
+  func reloaded() { if broker.isConnected { announceGroups() } }
 
   private func deliverAvailability(_ device: Int) {
     guard broker.isConnected else { return }

@@ -97,6 +97,7 @@ package final class HouseholdLife {
     var settings = GatewayCoreSettings()
     settings.commands.lanes = Household.lanes
     settings.commands.fewestCarried = 2
+    settings.keysPerReloadStep = 1 + Int(seed % 5)
     self.settings = settings
     disk = SimulatedDisk(seed: seed, commit: traits.commit)
     core = SimulatedLife.makeCore(registry, settings, session: 0, at: now)

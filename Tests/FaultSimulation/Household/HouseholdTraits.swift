@@ -32,6 +32,8 @@ struct HouseholdTraits {
   let garbage: Int
   let drops: Int
   let lateDevices: Int
+  /// How often the device files are read again, in percent of the chapters.
+  let reloads: Int
 
   init(_ random: inout SeededGenerator, seed: UInt64) {
     isFaultless = seed.isMultiple(of: 3)
@@ -59,5 +61,6 @@ struct HouseholdTraits {
     garbage = fault(20, &random)
     drops = fault(15, &random)
     lateDevices = fault(40, &random)
+    reloads = random.chance(40) ? random.within(1...60) : 0
   }
 }
