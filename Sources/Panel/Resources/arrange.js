@@ -3,7 +3,7 @@
 
 // The mode in which tiles are moved within their areas, and hidden: by a finger, the mouse or the keyboard.
 
-import { h, hide, icon, redraw, say, set } from "./dom.js";
+import { byId, h, hide, icon, redraw, say, set } from "./dom.js";
 import { t } from "./words.js";
 
 /** How near to an edge of the page, in pixels, a finger scrolls it, and how far at most in each frame. */
@@ -11,8 +11,6 @@ const EDGE = 72;
 const SPEED = 14;
 /** How long a tile takes to its place when it was dropped, in milliseconds. */
 const GLIDE = 160;
-
-const byId = (id) => document.getElementById(id);
 
 export class Arrange {
   constructor(app) {

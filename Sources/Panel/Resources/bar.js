@@ -3,13 +3,12 @@
 
 // The bar: the connection, the search, the filters, the count, and the page that asks for the token.
 
-import { h, hide, say, set } from "./dom.js";
+import { byId, h, hide, say, set } from "./dom.js";
 import { partOf, sumsOf } from "./house.js";
 import { keep, stored } from "./settings.js";
 import { counted } from "./values.js";
 import { t } from "./words.js";
 
-const byId = (id) => document.getElementById(id);
 /** The least time, in milliseconds, between two counts. */
 const PACE = 250;
 /** When the devices were imported that somebody has looked at last, in this browser. */

@@ -5,6 +5,8 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+export const byId = (id) => document.getElementById(id);
+
 /** Creates an element with attributes, `on…` handlers and children. */
 export function h(name, attributes = {}, ...children) {
   const node = document.createElement(name);

@@ -3,14 +3,13 @@
 
 // The tiles of the house, by area: what is shown of them, in which order, and the address of each.
 
-import { h, hide, say, set, Sight } from "./dom.js";
+import { byId, h, hide, say, set, Sight } from "./dom.js";
 import { FADE, slugOf } from "./house.js";
 import { Mark } from "./mark.js";
 import { TileView } from "./tiles.js";
 import { folded, readable } from "./values.js";
 import { t } from "./words.js";
 
-const byId = (id) => document.getElementById(id);
 /** The least width and height of a tile with its gap, in pixels. */
 const LEAST = { width: 170, height: 118 };
 const OPEN = new Set(["settling", "waiting", "unsent"]);

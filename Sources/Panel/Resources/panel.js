@@ -5,7 +5,7 @@
 
 import { Arrange } from "./arrange.js";
 import { Bar } from "./bar.js";
-import { Pace, say } from "./dom.js";
+import { Pace, byId, say } from "./dom.js";
 import { FADE, House, labelOf, Order, OVERDUE, unlocks } from "./house.js";
 import { Link } from "./link.js";
 import { Log } from "./log.js";
@@ -19,8 +19,6 @@ import { choose, t, translate } from "./words.js";
 
 /** How long the state of a key may take after the answer to its change. */
 const ROW_TIMEOUT = 1000;
-
-const byId = (id) => document.getElementById(id);
 
 class Panel {
   constructor(choices) {

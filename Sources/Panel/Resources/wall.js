@@ -3,7 +3,7 @@
 
 // A display on the wall, at `?kiosk`: a clock, pages that fit the screen, the way home, the night, and a picture that moves.
 
-import { h, say, set } from "./dom.js";
+import { byId, h, say, set } from "./dom.js";
 import { locale } from "./words.js";
 
 /** After this time without a touch, in milliseconds, the display goes home, and darkens at night. */
@@ -23,7 +23,6 @@ const MOVE = 300_000;
 const AFTER = 400;
 
 const root = document.documentElement;
-const byId = (id) => document.getElementById(id);
 
 export class Wall {
   constructor(app) {
