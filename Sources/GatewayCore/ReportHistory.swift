@@ -10,7 +10,7 @@ package import Values
 /// What devices reported of each key over the last hours: numbers, and on or off.
 ///
 /// A key gets room for ``depth`` points, 768 bytes, with its first report, and at most ``limit``
-/// keys get any: 3.3 MB. A report that changes nothing is one comparison.
+/// keys get any: 3.3 MB. A report that changes nothing only says that the device was heard.
 package struct ReportHistory: Sendable {
   /// A value that a device reported; it holds until the next point.
   fileprivate struct Point {
@@ -34,6 +34,8 @@ package struct ReportHistory: Sendable {
     var points: [Point] = []
     let isSwitch: Bool
     var spacing = ReportHistory.spacings.lowerBound
+    /// When this process heard the device last, in the unit of points.
+    var heard: UInt32?
 
     init(isSwitch: Bool) {
       self.isSwitch = isSwitch
@@ -41,6 +43,7 @@ package struct ReportHistory: Sendable {
     }
 
     mutating func record(_ number: Float, at tenths: UInt32) {
+      heard = tenths
       guard let newest = points.last else {
         return points.append(Point(tenths: tenths, number: number))
       }
@@ -93,6 +96,14 @@ package struct ReportHistory: Sendable {
       let age = Duration.milliseconds(Int64(tenths &- point.tenths) * 100)
       return (age, found.isSwitch ? .boolean(point.number != 0) : .number(number))
     }
+  }
+
+  /// How long ago the device reported a key last, in steps of 100 ms; `nil` if it has not since the
+  /// start.
+  package func lastReport(of key: KeyIndex, at now: Moment) -> Duration? {
+    let place = place(of: key)
+    guard place >= 0, let heard = series[place].heard else { return nil }
+    return .milliseconds(Int64(Self.tenths(now) &- heard) * 100)
   }
 
   /// Records what a device reported; words and colors have no history.

@@ -45,6 +45,15 @@ import Values
     #expect(points(history, power).isEmpty)
   }
 
+  @Test func `a report that changes nothing says that the device was heard`() {
+    var history = ReportHistory()
+    #expect(history.lastReport(of: level, at: moment(0)) == nil)
+    for second in [0.0, 10, 25] { history.record(.number(21), of: level, at: moment(second)) }
+    #expect(history.lastReport(of: level, at: moment(31)) == .seconds(6))
+    #expect(points(history, level).count == 1)
+    #expect(history.lastReport(of: power, at: moment(31)) == nil)
+  }
+
   @Test func `each change of a switch is a point`() {
     var history = ReportHistory()
     for second in 0..<4 {

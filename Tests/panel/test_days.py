@@ -41,7 +41,8 @@ FAKE = """
         questions.push(keys);
         const pointsOf = (key) => (POINTS[key] ?? [[60_000, false]]).map(([age_ms, value]) => ({ age_ms, value }));
         const many = Object.fromEntries(keys.map((key) => [key, pointsOf(key)]));
-        const body = ONE || keys.length === 1 ? { key: keys[0], points: pointsOf(keys[0]) } : { keys: many };
+        const one = { key: keys[0], age_ms: AGES[keys[0]], points: pointsOf(keys[0]) };
+        const body = ONE || keys.length === 1 ? one : { keys: many, ages_ms: AGES };
         return Promise.resolve(new Response(JSON.stringify(body), { headers: { "Content-Type": "application/json" } }));
       };
     })();"""
@@ -63,9 +64,9 @@ class Days(Case):
         self.addCleanup(self.browser.resize, 1280, 900)
         self.addCleanup(self.stage.report, "air/temperature", "22")
 
-    def load(self, language="en", knows_one=False, path=""):
+    def load(self, language="en", knows_one=False, path="", ages=None):
         browser = self.browser
-        script = FAKE.replace("POINTS", json.dumps(POINTS)).replace("ONE", json.dumps(knows_one))
+        script = FAKE.replace("POINTS", json.dumps(POINTS)).replace("ONE", json.dumps(knows_one)).replace("AGES", json.dumps(ages or {}))
         script += f"localStorage.setItem('settle.choices', JSON.stringify({{ language: '{language}' }}));"
         known = browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=f"if (location.protocol === 'http:') {{ {script} }}")
         try:
@@ -212,6 +213,22 @@ class Days(Case):
         self.browser.touch("touchStart", middle)
         self.browser.touch("touchEnd")
         self.browser.wait("return document.querySelector(arguments[0]).offsetParent", tile("door", ".day-told"))
+
+    def test_who_asks_is_told_when_the_device_was_heard_last(self):
+        self.load(ages={"air/temperature": 3 * HOUR})
+        self.focus("air")
+        self.assertEqual(self.told("air"), ["20 – 24 °C", "Seen 3 h ago"])
+        # What was read some time ago is read again.
+        before = self.browser.run("""
+            const reports = settlePanel.reports, key = settlePanel.house.find("air/temperature");
+            reports.heard.set(key, { ...reports.heard.get(key), readAt: -Infinity });
+            document.activeElement.blur();
+            return questions.length;""")
+        self.focus("air")
+        self.browser.wait("return questions.length > arguments[0] && questions.at(-1).includes('air/temperature')", before)
+        self.assertEqual(self.told("air")[1], "Seen 3 h ago")
+        self.stage.report("air/temperature", "23")
+        self.browser.wait("return /^Seen \\d s ago$/.test(document.querySelector(arguments[0]).textContent)", tile("air", ".day-told small"))
 
     def test_german_days_have_german_words(self):
         self.load(language="de")

@@ -112,7 +112,8 @@ extension HTTPSurface {
   /// The most keys of a request for history.
   private static let historyLimit = 64
 
-  /// What devices reported of one key or of several, with the age of each value.
+  /// What devices reported of one key or of several, with the age of each value and of the last
+  /// report.
   private func serveHistory(_ exchange: HTTPExchange) throws(Problem) {
     let query = exchange.request.target.query
     try ChangeBody.checkQuery(exchange.request, allowed: ["key"], repeatable: "key")
@@ -130,24 +131,33 @@ extension HTTPSurface {
         "at most \(Self.historyLimit) keys; found \(query.count)"
       )
     }
-    var members: [JSONValue.Member] = []
-    for parameter in query where !members.contains(where: { $0.name == parameter.value }) {
-      members.append(try history(of: parameter.value))
+    var points: [JSONValue.Member] = []
+    var ages: [JSONValue.Member] = []
+    for parameter in query where !points.contains(where: { $0.name == parameter.value }) {
+      let found = try history(of: parameter.value)
+      points.append(.init(parameter.value, .array(found.points)))
+      if let age = found.age { ages.append(.init(parameter.value, .integer(age))) }
     }
-    let single = JSONValue.object(["key": .string(first), "points": members[0].value])
-    answer(exchange, query.count == 1 ? single : .object(["keys": .object(members)]))
+    guard query.count == 1 else {
+      return answer(exchange, .object(["keys": .object(points), "ages_ms": .object(ages)]))
+    }
+    var single: [JSONValue.Member] = [.init("key", .string(first))]
+    if let age = ages.first { single.append(.init("age_ms", age.value)) }
+    answer(exchange, .object(single + [.init("points", points[0].value)]))
   }
 
-  private func history(of key: String) throws(Problem) -> JSONValue.Member {
+  /// The points of a key, and how many milliseconds ago it was reported last.
+  private func history(of key: String) throws(Problem) -> (points: [JSONValue], age: Int64?) {
     let now = EventLoop.now()
+    let reports = context.core.reportHistory
     do throws(ValidationError) {
       let index = try context.registry.index(of: key)
-      let points = context.core.reportHistory.points(of: index, at: now).map { point in
+      let points = reports.points(of: index, at: now).map { point in
         JSONValue.object([
           "age_ms": .integer(point.age.wholeMilliseconds), "value": point.value.json,
         ])
       }
-      return .init(key, .array(points))
+      return (points, reports.lastReport(of: index, at: now)?.wholeMilliseconds)
     } catch {
       throw HTTPProblems.problem(gateway.requests.suggesting(error, at: now), key: key)
     }

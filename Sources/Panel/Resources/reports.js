@@ -18,6 +18,8 @@ const APART = 5000;
 const GATHER = 200;
 /** How often days are read again. */
 const AGAIN = 300_000;
+/** How old an answer may be when somebody asks when a device was heard last. */
+const FRESH = 10_000;
 /** The least time between two drawings of a day. */
 const PACE = 1000;
 
@@ -38,6 +40,8 @@ export class Reports {
     this.link = link;
     /** The points of each key that was read, `{ at, value }`, the oldest first. */
     this.points = new WeakMap();
+    /** When the device of each reported it last, and when that was read. */
+    this.heard = new WeakMap();
     /** The keys that need not be read again yet. */
     this.known = new WeakSet();
     /** The days on the page, by their keys. */
@@ -47,6 +51,17 @@ export class Reports {
   }
 
   of(key) { return this.points.get(key) ?? []; }
+
+  /** When the device reported a key last; reads that again if it is not known from now. */
+  heardAt(key) {
+    const { at = null, readAt = -Infinity } = this.heard.get(key) ?? {};
+    if (readAt < performance.now() - FRESH) {
+      this.heard.set(key, { at, readAt: performance.now() });
+      this.known.delete(key);
+      this.gather();
+    }
+    return at;
+  }
 
   /** The day of a tile comes onto the page, or leaves it. */
   see(day, isSeen) {
@@ -77,7 +92,11 @@ export class Reports {
       try {
         const answer = await this.link.get(`v1/history?${some.map((key) => `key=${encodeURIComponent(key.key)}`).join("&")}`);
         const now = performance.now();
-        for (const key of some) this.keep(key, (some.length > 1 ? answer.keys?.[key.key] : answer.points) ?? [], now);
+        for (const key of some) {
+          const age = some.length > 1 ? answer.ages_ms?.[key.key] : answer.age_ms;
+          this.heard.set(key, { at: age === undefined ? null : now - age, readAt: now });
+          this.keep(key, (some.length > 1 ? answer.keys?.[key.key] : answer.points) ?? [], now);
+        }
       } catch {
         // The connection's state is shown in the bar; the next tile that comes asks for them too.
         for (const key of some) this.known.delete(key);
@@ -96,6 +115,7 @@ export class Reports {
     const points = this.of(key);
     const value = numberOf(key, key.actual);
     if (points.length === 0 || value === null || value === points.at(-1).value) return;
+    this.heard.set(key, { at: now, readAt: now });
     // While a number changes quickly, the newest point follows it.
     if (key.type !== "boolean" && points.at(-2)?.at > now - APART) points.pop();
     points.push({ at: now, value });
@@ -106,7 +126,7 @@ export class Reports {
 
 /**
  * The last day of a property in its tile: a line, or a band of the times when it was on. Touched, hovered or focused, the
- * figures give way to the least and the greatest value, and to the time of the last change.
+ * figures give way to the least and the greatest value, and to the time of the last report.
  */
 export class Day {
   constructor(key, reports) {
@@ -198,10 +218,12 @@ export class Day {
     this.words = t("day", text);
   }
 
-  /** Says when the last change was, and all of it to screen readers. */
+  /** Says when the device was heard last, or when the last change was, and all of it to screen readers. */
   tell() {
     const last = this.reports.of(this.key).at(-1);
-    if (last) say(this.last, t("changed", roughly(performance.now() - last.at)));
+    const heard = this.node.matches(":focus, :hover") ? this.reports.heardAt(this.key) : this.reports.heard.get(this.key)?.at ?? null;
+    if (heard !== null) say(this.last, t("seen", roughly(performance.now() - heard)));
+    else if (last) say(this.last, t("changed", roughly(performance.now() - last.at)));
     const parts = [`${this.key.device.label}: ${this.figures}`, this.words, this.last.textContent];
     set(this.node, "aria-label", parts.filter((part) => part).join("; "));
   }

@@ -87,7 +87,7 @@ const TABLE = {
     // A device's sheet, settings
     history: (name) => `${name}, reported`,
     historySpoken: (least, most, now) => `Reported over the last hours: ${least} to ${most}, now ${now}`,
-    day: (least, most) => `${most ? `${least} to ${most}` : least} in 24 hours`, changed: (time) => `Changed ${time} ago`,
+    day: (least, most) => `${most ? `${least} to ${most}` : least} in 24 hours`, changed: (time) => `Changed ${time} ago`, seen: (time) => `Seen ${time} ago`,
     favourite: "Favourite", earlier: "Move earlier", later: "Move later",
     theme: "Theme", auto: "Automatic", light: "Light", dark: "Dark", language: "Language",
     kiosk: "Wall display", kioskHint: "Opens this page for a wall: a clock, large figures, pages that fit the screen.",
@@ -184,7 +184,7 @@ const TABLE = {
     summary: (seconds, changes, commands) => `In den letzten ${seconds} Sekunden wurden aus ${changes} ${commands}`,
     history: (name) => `${name}, gemeldet`,
     historySpoken: (least, most, now) => `In den letzten Stunden gemeldet: ${least} bis ${most}, jetzt ${now}`,
-    day: (least, most) => `${most ? `${least} bis ${most}` : least} in 24 Stunden`, changed: (time) => `Geändert vor ${time}`,
+    day: (least, most) => `${most ? `${least} bis ${most}` : least} in 24 Stunden`, changed: (time) => `Geändert vor ${time}`, seen: (time) => `Gemeldet vor ${time}`,
     favourite: "Favorit", earlier: "Nach vorn", later: "Nach hinten",
     theme: "Farben", auto: "Automatisch", light: "Hell", dark: "Dunkel", language: "Sprache",
     kiosk: "Wandanzeige", kioskHint: "Öffnet diese Seite für die Wand: Uhr, große Zahlen, Seiten, die auf den Schirm passen.",
