@@ -85,7 +85,7 @@ soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 repla
 	@swift build $(RELEASE) -j $(JOBS) --product soak
 	@.build/release/soak $(if $(CLUSTER),cluster) $(if $(HOUSEHOLD),household $(filter-out 1,$(HOUSEHOLD))) $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
 
-lanes: install-deps ## Compare lanes in simulated radio meshes; ARGS=vary with other assumptions too, ARGS=groups for groups, ARGS=plot writes the pictures
+lanes: install-deps ## Compare lanes in simulated radio meshes; ARGS=vary with other assumptions too, ARGS=groups for groups, ARGS=buses for six buses, ARGS=plot writes the pictures
 	@swift build $(RELEASE) -j $(JOBS) --product lanes
 	@.build/release/lanes $(ARGS)
 

@@ -106,4 +106,31 @@ package struct Contest: Sendable {
     }
     return best?.rate
   }
+
+  /// Fixed limits that a person might choose who knows the mesh: rates in steps of 17 %, and
+  /// windows.
+  private static let schedules: [LaneLimits] =
+    rates.enumerated().filter { $0.offset % 2 == 0 }.map {
+      LaneLimits(rate: $0.element, burst: 1)
+    }
+    + [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32].map {
+      LaneLimits(window: .init(start: $0, min: $0, max: $0))
+    }
+
+  /// The fixed limits that settle soonest among those that drop and lose nothing; `nil` if all do.
+  ///
+  /// They are chosen by other scenes than those that ``play(_:seeds:)`` plays by default.
+  package func bestSchedule() -> LaneLimits? {
+    var best: (limits: LaneLimits, time: Double)?
+    for limits in Self.schedules {
+      if let best, let rate = limits.rate?.perSecond, Double(lamps) / rate * 1000 > 2 * best.time {
+        continue
+      }
+      let result = play(limits, seeds: 1)
+      if result.lost == 0, result.dropped == 0, best.map({ result.time < $0.time }) ?? true {
+        best = (limits, result.time)
+      }
+    }
+    return best?.limits
+  }
 }

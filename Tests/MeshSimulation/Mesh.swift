@@ -62,6 +62,8 @@ package struct Mesh {
   private var contenders: [Int] = []
   private var isBusy = false
   private var held = 0
+  /// The commands that the adapter works on.
+  private var working = 0
   /// Commands and reports that wait for an earlier one of the same lamp.
   private var lines: [Turns: Line] = [:]
   /// What each lamp has.
@@ -116,6 +118,8 @@ package struct Mesh {
       if messages[message].leg != .broadcast { messages[message].hop = 0 }
       messages[message].frameTries = 0
       contenders.append(message)
+    case .lampReports(let lamp) where mesh.reportFrame == 0:
+      return .reported(lamp: lamp, value: values[lamp, default: 0])
     case .lampReports(let lamp): join(Message(lamp: lamp, value: 0, leg: .report))
     case .lampWakes(let lamp):
       awakeUntil[lamp] = now + Self.listening
@@ -195,6 +199,10 @@ package struct Mesh {
     guard var line = lines[turns], line.sending < mesh.perLamp, !line.waiting.isEmpty else {
       return
     }
+    if turns.leg == .command {
+      guard working < mesh.atOnce else { return }
+      working += 1
+    }
     line.sending += 1
     contenders.append(line.waiting.removeFirst())
     lines[turns] = line
@@ -203,10 +211,24 @@ package struct Mesh {
   /// A message has arrived or was given up: the next one of its lamp has its turn.
   private mutating func leave(_ message: Message) {
     guard message.leg != .acknowledgement else { return }
-    if message.leg == .command { held -= 1 }
     let turns = Turns(lamp: message.lamp, leg: message.leg)
     lines[turns, default: Line()].sending -= 1
+    if message.leg == .command {
+      held -= 1
+      working -= 1
+      if mesh.atOnce < .max { return advanceOldest() }
+    }
     advance(turns)
+  }
+
+  /// The command that has waited longest has its turn.
+  private mutating func advanceOldest() {
+    let ready = lines.filter {
+      $0.key.leg == .command && $0.value.sending < mesh.perLamp && !$0.value.waiting.isEmpty
+    }
+    if let oldest = ready.min(by: { $0.value.waiting[0] < $1.value.waiting[0] }) {
+      advance(oldest.key)
+    }
   }
 
   // MARK: - The channel
@@ -220,7 +242,8 @@ package struct Mesh {
     if messages[place].leg == .report, messages[place].hop == 0 {
       messages[place].value = values[messages[place].lamp, default: 0]
     }
-    plan(.frameEnds(place), at: now + mesh.frame * (0.7 + 0.6 * part()))
+    let frame = messages[place].leg == .report ? mesh.reportFrame ?? mesh.frame : mesh.frame
+    plan(.frameEnds(place), at: now + frame * (0.7 + 0.6 * part()))
   }
 
   private mutating func frameEnded(_ place: Int, at now: Double) -> Event? {
@@ -269,8 +292,10 @@ package struct Mesh {
     leave(message)
     switch message.leg {
     case .command:
-      contenders.append(messages.count)
-      messages.append(Message(lamp: lamp, value: message.value, leg: .acknowledgement))
+      if mesh.isAcknowledged {
+        contenders.append(messages.count)
+        messages.append(Message(lamp: lamp, value: message.value, leg: .acknowledgement))
+      }
       acts(lamp, on: message.value, at: now)
       return .arrived(lamp: lamp, value: message.value)
     case .acknowledgement, .broadcast: return nil

@@ -28,6 +28,10 @@ package struct MeshParameters: Sendable {
   package var hops: [Int]
   /// How long one frame keeps the channel for one hop, on average.
   package var frame: Double
+  /// The same for a report, if it differs; 0 for reports that do not need the channel.
+  package var reportFrame: Double?
+  /// Whether a lamp acknowledges a command by a message of its own.
+  package var isAcknowledged = true
   /// How many messages the adapter holds at once; it drops further ones and says nothing.
   package var adapter: Int
   /// The chance that a frame is lost with nobody else sending.
@@ -46,6 +50,8 @@ package struct MeshParameters: Sendable {
   package var broadcastPatience = 500.0
   /// How many commands for one lamp the adapter works on at a time; others of that lamp wait in it.
   package var perLamp = 1
+  /// How many commands for all lamps it works on at a time.
+  package var atOnce = Int.max
   /// How long a lamp takes to act on a command and report it, on average.
   package var lamp: Double
   /// By which part of itself ``lamp`` varies.

@@ -24,6 +24,24 @@ struct LaneContestTests {
     }
   }
 
+  @Test(arguments: MeshParameters.buses)
+  func `in random houses with each bus auto is near the best fixed limits, and loses nothing`(
+    bus: MeshParameters
+  ) throws {
+    var times = (best: 0.0, auto: 0.0)
+    for seed in UInt64(0)..<4 {
+      let (mesh, lamps) = bus.house(seed: seed)
+      let contest = Contest(mesh, lamps: lamps, scenes: 1)
+      let limits = try #require(contest.bestSchedule())
+      let best = contest.play(limits)
+      let auto = contest.play(Self.auto)
+      #expect(auto.lost == 0)
+      times.best += best.time
+      times.auto += auto.time
+    }
+    #expect(times.auto <= 1.15 * times.best, "\(times)")
+  }
+
   @Test func `without a lane the mesh is flooded`() {
     let none = Contest(.slow, lamps: 80, scenes: 3).play(nil)
     #expect(none.dropped > 3 * 80)

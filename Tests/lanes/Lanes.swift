@@ -7,8 +7,9 @@ import MeshSimulation
 /// Compares lanes in simulated meshes, and prints tables in Markdown.
 ///
 /// `lanes` plays the three meshes, `lanes vary` also each of them with its assumptions halved and
-/// doubled. `lanes groups` plays them as changes of groups. `lanes plot` writes the pictures of
-/// docs/lanes.md, and `lanes evening` plays an evening in a house.
+/// doubled. `lanes groups` plays them as changes of groups, `lanes silent` with lamps that never
+/// confirm, and `lanes buses 1000` so many random houses with each of six buses. `lanes plot`
+/// writes the pictures of docs/lanes.md, and `lanes evening` plays an evening in a house.
 @main struct Lanes {
   private static let scenes = 40
 
@@ -19,10 +20,11 @@ import MeshSimulation
     case "vary": compareAll(varies: true)
     case "groups": compareGroups()
     case "silent": compareSilent()
+    case "buses": BusTable.show(houses: arguments.dropFirst().first.flatMap { Int($0) } ?? 1000)
     case "plot": LanePictures.write(scenes: scenes)
     case "evening": playEvenings(arguments.dropFirst().compactMap { UInt64($0) })
     case let word?:
-      print("lanes: unknown word \(word); vary, groups, silent, plot and evening are known")
+      print("lanes: unknown word \(word); vary, groups, silent, buses, plot and evening are known")
     }
   }
 
