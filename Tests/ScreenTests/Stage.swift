@@ -163,7 +163,7 @@ struct Stage {
   func row(_ key: String) -> ScreenRow? { screen.rows.first { $0.property.key == key } }
 
   func texts(_ glyphs: Glyphs = .unicode) -> [String] {
-    ScreenRenderer(glyphs: glyphs).grid(of: screen, at: now).texts
+    ScreenRenderer.grid(of: screen, glyphs, at: now).texts
   }
 
   /// The line of a property, starting at its name, with single spaces.

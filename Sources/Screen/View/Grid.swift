@@ -118,6 +118,8 @@ struct ScreenLayout {
   let actual: Column
   let state: Column
   let tally: Column
+  /// The whole line, without the cells at both ends.
+  var line: Column { Column(start: 1, width: size.columns - 2) }
 
   /// Distributes the columns for the given widths of labels and units.
   init(size: ScreenSize, labelWidth: Int, unitWidth: Int) {

@@ -11,54 +11,37 @@ extension ScreenRenderer {
   /// How long a finished command is shown in color.
   private static let freshness = Duration.seconds(5)
 
-  func list(_ screen: ControlScreen, at now: Moment, into grid: inout Grid) {
-    let layout = ScreenLayout(
-      size: screen.size,
-      labelWidth: screen.rows.labelWidth,
-      unitWidth: screen.rows.unitWidth
-    )
-    if ScreenLayout.hasHeading(screen.size) { headings(layout, into: &grid) }
+  mutating func list() {
+    headings()
     let top = ScreenLayout.listTop(screen.size)
     let height = screen.list.height
-    guard !screen.list.lines.isEmpty else { return empty(screen, row: top, into: &grid) }
-    for (offset, line) in screen.list.lines.dropFirst(screen.list.firstLine).prefix(height)
-      .enumerated()
-    {
+    guard !screen.list.lines.isEmpty else { return empty(row: top + 1) }
+    let lines = screen.list.lines.dropFirst(screen.list.firstLine).prefix(height)
+    for (offset, line) in lines.enumerated() {
       switch line {
       case .gap: break
-      case .device(let index): device(screen.rows[index], row: top + offset, into: &grid)
+      case .device(let index): device(screen.rows[index], row: top + offset)
       case .property(let index):
         // The first line always shows the device of the properties below.
         if offset == 0, height > 1 {
-          device(screen.rows[index], row: top, into: &grid)
+          device(screen.rows[index], row: top)
         } else {
-          property(screen, index, layout, at: now, row: top + offset, into: &grid)
+          property(screen.rows[index], row: top + offset)
         }
       }
     }
   }
 
-  private func headings(_ layout: ScreenLayout, into grid: inout Grid) {
-    grid.fill(row: 1, style: .heading)
-    func put(_ text: String, _ column: ScreenLayout.Column, alignsRight: Bool = false) {
-      self.put(
-        text,
-        row: 1,
-        column: column.start,
-        width: column.width,
-        alignsRight: alignsRight,
-        style: .heading,
-        into: &grid
-      )
-    }
-    grid.put("PROPERTY", row: 1, column: 1, limit: layout.label.end - 1, style: .heading)
-    put("TARGET", layout.value, alignsRight: true)
-    put("ACTUAL", layout.actual, alignsRight: true)
-    put("STATE", layout.state)
-    put("CHANGES", layout.tally, alignsRight: true)
+  private mutating func headings() {
+    guard ScreenLayout.hasHeading(screen.size) else { return }
+    heading("PROPERTY", limit: layout.label.end - 1)
+    put("TARGET", row: 1, layout.value, alignsRight: true, style: .heading)
+    put("ACTUAL", row: 1, layout.actual, alignsRight: true, style: .heading)
+    put("STATE", row: 1, layout.state, style: .heading)
+    put("CHANGES", row: 1, layout.tally, alignsRight: true, style: .heading)
   }
 
-  private func empty(_ screen: ControlScreen, row: Int, into grid: inout Grid) {
+  private mutating func empty(row: Int) {
     let text =
       switch screen.link.state {
       case .connecting, .reading: "reading the devices\(glyphs.ellipsis)"
@@ -66,77 +49,34 @@ extension ScreenRenderer {
       case .ready where screen.rows.isEmpty: "the gateway has no devices"
       case .ready: "nothing matches \"\(screen.list.filter)\""
       }
-    put(
-      text,
-      row: row + 1,
-      column: 2,
-      width: screen.size.columns - 3,
-      style: .faint,
-      into: &grid
-    )
+    let column = ScreenLayout.Column(start: 2, width: screen.size.columns - 3)
+    put(text, row: row, column, style: .faint)
   }
 
-  private func device(_ row: ScreenRow, row line: Int, into grid: inout Grid) {
-    put(
-      row.property.deviceName,
-      row: line,
-      column: 1,
-      width: grid.size.columns - 2,
-      style: .bold,
-      into: &grid
-    )
+  private mutating func device(_ row: ScreenRow, row line: Int) {
+    put(row.property.deviceName, row: line, layout.line, style: .bold)
   }
 
-  private func property(
-    _ screen: ControlScreen,
-    _ index: Int,
-    _ layout: ScreenLayout,
-    at now: Moment,
-    row line: Int,
-    into grid: inout Grid
-  ) {
-    let row = screen.rows[index]
+  private mutating func property(_ row: ScreenRow, row line: Int) {
     let isSelected = row.property.key == screen.list.selectedKey
     let isKnown = screen.link.state == .ready
     if isSelected {
-      let column = layout.label.start - 2
-      grid.put(glyphs.selected, row: line, column: column, style: Style(.cyan, isBold: true))
+      grid.put(glyphs.selected, row: line, column: layout.label.start - 2, style: .chosen)
     }
-    put(
-      row.label,
-      row: line,
-      column: layout.label.start,
-      width: layout.label.width,
-      style: isSelected ? Style(.cyan, isBold: true) : isKnown ? .plain : .faint,
-      into: &grid
-    )
-    value(screen, row, layout, isSelected: isSelected, row: line, into: &grid)
-    if layout.actual.width > 0, row.targetDiffers {
-      put(
-        ValueFormat.text(row.actual, of: row.property),
-        row: line,
-        column: layout.actual.start,
-        width: layout.actual.width,
-        alignsRight: true,
-        style: .faint,
-        into: &grid
-      )
+    let style: Style = isSelected ? .chosen : isKnown ? .plain : .faint
+    put(row.label, row: line, layout.label, style: style)
+    value(of: row, isSelected: isSelected, row: line)
+    if row.targetDiffers {
+      let actual = ValueFormat.text(row.actual, of: row.property)
+      put(actual, row: line, layout.actual, alignsRight: true, style: .faint)
     }
-    level(row, layout, row: line, into: &grid)
+    level(of: row, row: line)
     guard isKnown else { return }
-    let isBrokerAway = screen.link.brokerTrouble != nil
-    state(row, layout.state, isBrokerAway: isBrokerAway, at: now, row: line, into: &grid)
-    tally(row, layout.tally, row: line, into: &grid)
+    state(of: row, row: line)
+    tally(of: row, row: line)
   }
 
-  private func value(
-    _ screen: ControlScreen,
-    _ row: ScreenRow,
-    _ layout: ScreenLayout,
-    isSelected: Bool,
-    row line: Int,
-    into grid: inout Grid
-  ) {
+  private mutating func value(of row: ScreenRow, isSelected: Bool, row line: Int) {
     var text = ValueFormat.text(row.target ?? row.actual, of: row.property)
     var style = isSelected ? Style.bold : .plain
     if case .action(let words) = row.property.kind {
@@ -148,43 +88,22 @@ extension ScreenRenderer {
       style = .faint
     }
     if isSelected, case .typing(let typed) = screen.mode {
-      (text, style) = (typed + "_", Style(.cyan, isBold: true))
+      (text, style) = (typed + "_", .chosen)
     }
-    put(
-      text,
-      row: line,
-      column: layout.value.start,
-      width: layout.value.width,
-      alignsRight: true,
-      style: style,
-      into: &grid
-    )
-    grid.put(
-      glyphs.shown(row.property.kind.numberRule?.shownUnit ?? ""),
-      row: line,
-      column: layout.unit.start,
-      limit: layout.unit.width,
-      style: .faint
-    )
+    put(text, row: line, layout.value, alignsRight: true, style: style)
+    let unit = glyphs.shown(row.property.kind.numberRule?.shownUnit ?? "")
+    let column = layout.unit
+    grid.put(unit, row: line, column: column.start, limit: column.width, style: .faint)
   }
 
   /// Draws the target within its range, and the actual value if it differs.
-  private func level(
-    _ row: ScreenRow,
-    _ layout: ScreenLayout,
-    row line: Int,
-    into grid: inout Grid
-  ) {
+  private mutating func level(of row: ScreenRow, row line: Int) {
     let column = layout.level
     guard column.width > 0, let rule = row.property.kind.numberRule, let range = rule.shownRange,
       range.upperBound > range.lowerBound
     else { return }
-    grid.put(
-      String(repeating: glyphs.track, count: column.width),
-      row: line,
-      column: column.start,
-      style: .faint
-    )
+    let track = String(repeating: glyphs.track, count: column.width)
+    grid.put(track, row: line, column: column.start, style: .faint)
     func mark(_ value: JSONValue?, _ glyph: String, _ style: Style) {
       guard let number = value?.double.map({ rule.shown($0).number }) else { return }
       let part = (number - range.lowerBound) / (range.upperBound - range.lowerBound)
@@ -197,29 +116,15 @@ extension ScreenRenderer {
 
   // MARK: - State
 
-  private func state(
-    _ row: ScreenRow,
-    _ column: ScreenLayout.Column,
-    isBrokerAway: Bool,
-    at now: Moment,
-    row line: Int,
-    into grid: inout Grid
-  ) {
-    if case .settling(let countdown) = row.progress {
-      return bar(countdown, column, at: now, row: line, into: &grid)
-    }
-    let (text, style) = words(row, isBrokerAway: isBrokerAway, within: column.width, at: now)
-    put(text, row: line, column: column.start, width: column.width, style: style, into: &grid)
+  private mutating func state(of row: ScreenRow, row line: Int) {
+    if case .settling(let countdown) = row.progress { return bar(countdown, row: line) }
+    let (text, style) = words(about: row)
+    put(text, row: line, layout.state, style: style)
   }
 
   /// Draws a bar that empties, and the remaining time.
-  private func bar(
-    _ countdown: Countdown,
-    _ column: ScreenLayout.Column,
-    at now: Moment,
-    row line: Int,
-    into grid: inout Grid
-  ) {
+  private mutating func bar(_ countdown: Countdown, row line: Int) {
+    let column = layout.state
     let time = ValueFormat.time(countdown.remaining(at: now))
     let room = column.width - 5
     let width = min(max(room, 0), 16)
@@ -233,12 +138,7 @@ extension ScreenRenderer {
     grid.put(time, row: line, column: start, limit: column.end - start, style: .faint)
   }
 
-  private func words(
-    _ row: ScreenRow,
-    isBrokerAway: Bool,
-    within width: Int,
-    at now: Moment
-  ) -> (String, Style) {
+  private func words(about row: ScreenRow) -> (String, Style) {
     switch row.progress {
     case .idle, .settling: return ("", .plain)
     case .querying: return ("\(glyphs.dot) asking the device", Style(.yellow))
@@ -250,8 +150,7 @@ extension ScreenRenderer {
       case .inFlight: ("\(glyphs.dot) in flight", Style(.yellow))
       case .unknown: ("\(glyphs.dot) availability?", Style(.yellow))
       case .asleep: ("\(glyphs.dot) asleep\(time)", Style(.yellow))
-      case .offline:
-        (offline(isBrokerAway ? "broker" : "device", time, within: width), Style(.red))
+      case .offline: (offline(time), Style(.red))
       }
     case .sending: return ("\(glyphs.arrow) sending", Style(.cyan))
     case .sent: return ("\(glyphs.tick) sent", Style(.cyan))
@@ -262,9 +161,10 @@ extension ScreenRenderer {
   }
 
   /// Who is offline, and how long the value waits for it at most.
-  private func offline(_ what: String, _ time: String, within width: Int) -> String {
+  private func offline(_ time: String) -> String {
+    let what = screen.link.brokerTrouble == nil ? "device" : "broker"
     let text = "\(glyphs.dot) \(what) offline\(time)"
-    return CellWidth.of(text) <= width ? text : "\(glyphs.dot) \(what)\(time)"
+    return CellWidth.of(text) <= layout.state.width ? text : "\(glyphs.dot) \(what)\(time)"
   }
 
   private func ended(_ phase: Phase, _ reason: String?, isFresh: Bool) -> (String, Style) {
@@ -283,29 +183,14 @@ extension ScreenRenderer {
     }
   }
 
-  private func tally(
-    _ row: ScreenRow,
-    _ column: ScreenLayout.Column,
-    row line: Int,
-    into grid: inout Grid
-  ) {
-    var text = ""
-    var style = Style.faint
+  private mutating func tally(of row: ScreenRow, row line: Int) {
     if row.pendingChanges > 0 {
-      text = "\(row.pendingChanges)"
-      style = Style(.yellow)
+      let text = "\(row.pendingChanges)"
+      put(text, row: line, layout.tally, alignsRight: true, style: Style(.yellow))
     } else if let tally = row.tally {
-      text = "\(tally.changes) \(glyphs.arrow) \(tally.commands)"
+      let text = "\(tally.changes) \(glyphs.arrow) \(tally.commands)"
+      put(text, row: line, layout.tally, alignsRight: true, style: .faint)
     }
-    put(
-      text,
-      row: line,
-      column: column.start,
-      width: column.width,
-      alignsRight: true,
-      style: style,
-      into: &grid
-    )
   }
 }
 
@@ -337,4 +222,6 @@ package struct Style: Hashable, Sendable {
   static let bold = Style(isBold: true)
   static let faint = Style(isFaint: true)
   static let heading = Style(.cyan, isReverse: true)
+  static let chosen = Style(.cyan, isBold: true)
+  static let alarm = Style(.red, isBold: true)
 }

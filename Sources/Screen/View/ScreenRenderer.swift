@@ -9,64 +9,74 @@ import Values
 /// Draws a ``ControlScreen`` into a ``Grid``, without side effects.
 ///
 /// The cost is proportional to the size of the terminal.
-package struct ScreenRenderer: Sendable {
+package struct ScreenRenderer {
+  let screen: ControlScreen
   let glyphs: Glyphs
+  /// When the screen is shown.
+  let now: Moment
+  let layout: ScreenLayout
+  var grid: Grid
 
-  package init(glyphs: Glyphs) { self.glyphs = glyphs }
+  private init(_ screen: ControlScreen, _ glyphs: Glyphs, at now: Moment) {
+    self.screen = screen
+    self.glyphs = glyphs
+    self.now = now
+    layout = ScreenLayout(
+      size: screen.size,
+      labelWidth: screen.rows.labelWidth,
+      unitWidth: screen.rows.unitWidth
+    )
+    grid = Grid(size: screen.size)
+  }
 
   /// Draws the screen at time `now`.
-  package func grid(of screen: ControlScreen, at now: Moment) -> Grid {
-    var grid = Grid(size: screen.size)
+  package static func grid(of screen: ControlScreen, _ glyphs: Glyphs, at now: Moment) -> Grid {
+    var renderer = ScreenRenderer(screen, glyphs, at: now)
+    renderer.draw()
+    return renderer.grid
+  }
+
+  private mutating func draw() {
     let smallest = ScreenLayout.smallest
     guard screen.size.columns >= smallest.columns, screen.size.rows >= smallest.rows else {
       grid.put("too small", row: 0, column: 0)
-      return grid
+      return
     }
-    title(screen, into: &grid)
+    title()
     switch screen.mode {
-    case .help(let offset): help(offset, screen, into: &grid)
-    case .details(let offset): details(offset, screen, into: &grid)
-    case .browsing, .typing, .filtering: list(screen, at: now, into: &grid)
+    case .help(let offset): help(offset)
+    case .details(let offset): details(offset)
+    case .browsing, .typing, .filtering: list()
     }
-    footer(screen, at: now, into: &grid)
-    return grid
+    footer()
   }
 
   /// Draws the first line: the program's name, a summary and the connection.
-  private func title(_ screen: ControlScreen, into grid: inout Grid) {
-    let (text, style) = connection(screen)
-    let width = CellWidth.of(text)
-    let start = max(1, screen.size.columns - 1 - width)
+  private mutating func title() {
+    let (text, style) = connection
+    let start = max(1, screen.size.columns - 1 - CellWidth.of(text))
     var column = grid.put("settle", row: 0, column: 1, style: .bold)
     let room = start - column - 3
-    let summary = summary(screen).first { CellWidth.of($0) <= room }
+    let summary = summaries.first { CellWidth.of($0) <= room }
     if let summary { column = grid.put(summary, row: 0, column: column + 2, style: .faint) }
     grid.put(text, row: 0, column: max(start, column + 1), style: style)
   }
 
-  private func connection(_ screen: ControlScreen) -> (String, Style) {
-    switch screen.link.state {
+  private var connection: (String, Style) {
+    let isNarrow = screen.size.columns < 48
+    return switch screen.link.state {
     case .connecting, .reading: ("\(glyphs.offline) connecting", .faint)
     case .ready where screen.link.isSilent:
       ("\(glyphs.offline) gateway does not answer", Style(.yellow, isBold: true))
     case .ready where screen.link.brokerTrouble != nil:
-      (
-        screen.size.columns < 48
-          ? "\(glyphs.offline) no broker" : "\(glyphs.offline) gateway without broker",
-        Style(.red, isBold: true)
-      )
+      ("\(glyphs.offline) \(isNarrow ? "no broker" : "gateway without broker")", .alarm)
     case .ready: ("\(glyphs.online) connected", Style(.green))
-    case .lost:
-      (
-        screen.size.columns < 48
-          ? "\(glyphs.offline) no gateway" : "\(glyphs.offline) no gateway, trying again",
-        Style(.red, isBold: true)
-      )
+    case .lost: ("\(glyphs.offline) no gateway\(isNarrow ? "" : ", trying again")", .alarm)
     }
   }
 
   /// Texts for the number of devices, properties and pending values, the longest first.
-  private func summary(_ screen: ControlScreen) -> [String] {
+  private var summaries: [String] {
     let shown = screen.list.shownCount
     let open = screen.rows.pendingCount
     let dot = " \(glyphs.dot) "
@@ -82,104 +92,84 @@ package struct ScreenRenderer: Sendable {
     "\(number) \(number == 1 ? one : many)"
   }
 
-  private func help(_ offset: Int, _ screen: ControlScreen, into grid: inout Grid) {
+  private mutating func help(_ offset: Int) {
+    heading("KEYS")
     let top = ScreenLayout.listTop(screen.size)
-    let height = screen.list.height
-    if ScreenLayout.hasHeading(screen.size) {
-      grid.fill(row: 1, style: .heading)
-      grid.put("KEYS", row: 1, column: 1, style: .heading)
-    }
-    for (row, line) in KeyHelp(glyphs).lines.dropFirst(offset).prefix(height).enumerated() {
+    let start = 1 + KeyHelp.keyWidth + 1
+    let meaning = ScreenLayout.Column(start: start, width: screen.size.columns - start - 1)
+    let lines = KeyHelp(glyphs).lines.dropFirst(offset).prefix(screen.list.height)
+    for (row, line) in lines.enumerated() {
       grid.put(line.keys, row: top + row, column: 1, limit: KeyHelp.keyWidth, style: .bold)
-      let column = 1 + KeyHelp.keyWidth + 1
-      put(
-        line.meaning,
-        row: top + row,
-        column: column,
-        width: screen.size.columns - column - 1,
-        style: .plain,
-        into: &grid
-      )
+      put(line.meaning, row: top + row, meaning, style: .plain)
     }
   }
 
-  private func details(_ offset: Int, _ screen: ControlScreen, into grid: inout Grid) {
+  private mutating func details(_ offset: Int) {
+    heading("PROPERTY")
     let top = ScreenLayout.listTop(screen.size)
-    if ScreenLayout.hasHeading(screen.size) {
-      grid.fill(row: 1, style: .heading)
-      grid.put("PROPERTY", row: 1, column: 1, style: .heading)
-    }
     let lines = DetailText(screen).lines.dropFirst(offset).prefix(screen.list.height)
     for (row, line) in lines.enumerated() {
-      put(
-        line,
-        row: top + row,
-        column: 1,
-        width: screen.size.columns - 2,
-        style: row + offset == 0 ? .bold : .plain,
-        into: &grid
-      )
+      put(line, row: top + row, layout.line, style: row + offset == 0 ? .bold : .plain)
     }
   }
 
-  /// Writes text into `width` cells, with an ellipsis where it is cut.
-  func put(
+  /// Begins the line of headings, if the screen has one.
+  mutating func heading(_ text: String, limit: Int = .max) {
+    guard ScreenLayout.hasHeading(screen.size) else { return }
+    grid.fill(row: 1, style: .heading)
+    grid.put(text, row: 1, column: 1, limit: limit, style: .heading)
+  }
+
+  /// Writes text into a column, with an ellipsis where it is cut.
+  mutating func put(
     _ text: String,
     row: Int,
-    column: Int,
-    width: Int,
+    _ column: ScreenLayout.Column,
     alignsRight: Bool = false,
-    style: Style,
-    into grid: inout Grid
+    style: Style
   ) {
-    guard width > 0 else { return }
+    guard column.width > 0 else { return }
     let shown = glyphs.shown(text)
     let length = CellWidth.of(shown)
-    guard length > width else {
-      let start = alignsRight ? column + width - length : column
-      grid.put(shown, row: row, column: start, limit: width, style: style)
+    guard length > column.width else {
+      let start = alignsRight ? column.end - length : column.start
+      grid.put(shown, row: row, column: start, limit: column.width, style: style)
       return
     }
-    let end = grid.put(
-      shown,
-      row: row,
-      column: column,
-      limit: width - CellWidth.of(glyphs.ellipsis),
-      style: style
-    )
+    let room = column.width - CellWidth.of(glyphs.ellipsis)
+    let end = grid.put(shown, row: row, column: column.start, limit: room, style: style)
     grid.put(glyphs.ellipsis, row: row, column: end, style: style)
   }
 }
 
 /// The lines below the list.
 extension ScreenRenderer {
-  func footer(_ screen: ControlScreen, at now: Moment, into grid: inout Grid) {
-    let size = screen.size
-    let keys = size.rows - 1
-    if ScreenLayout.hasRule(size) { rule(screen, row: keys - 2, into: &grid) }
-    let (text, style) = detail(screen)
-    if ScreenLayout.hasDetail(size) {
-      put(text, row: keys - 1, column: 1, width: size.columns - 2, style: style, into: &grid)
-      bar(screen, row: keys, into: &grid)
+  private mutating func footer() {
+    let keys = screen.size.rows - 1
+    if ScreenLayout.hasRule(screen.size) { rule(row: keys - 2) }
+    let (text, style) = detail
+    if ScreenLayout.hasDetail(screen.size) {
+      put(text, row: keys - 1, layout.line, style: style)
+      keyHints(row: keys)
     } else if screen.notice != nil || screen.mode != .browsing {
-      put(text, row: keys, column: 1, width: size.columns - 2, style: style, into: &grid)
+      put(text, row: keys, layout.line, style: style)
     } else {
-      bar(screen, row: keys, into: &grid)
+      keyHints(row: keys)
     }
   }
 
   /// Draws a horizontal line with the number of properties below the view.
-  private func rule(_ screen: ControlScreen, row: Int, into grid: inout Grid) {
-    let width = grid.size.columns
+  private mutating func rule(row: Int) {
+    let width = screen.size.columns
     grid.put(String(repeating: glyphs.rule, count: width), row: row, column: 0, style: .faint)
-    let below = countBelow(screen)
+    let below = countBelow
     guard below > 0 else { return }
     let text = " \(below) more "
     grid.put(text, row: row, column: max(0, width - CellWidth.of(text) - 2), style: .faint)
   }
 
   /// The number of properties, or of lines of text, below those in view.
-  private func countBelow(_ screen: ControlScreen) -> Int {
+  private var countBelow: Int {
     switch screen.mode {
     case .help(let offset): max(0, KeyHelp.count - offset - screen.list.height)
     case .details(let offset):
@@ -189,27 +179,24 @@ extension ScreenRenderer {
   }
 
   /// The typed text, otherwise the notice, otherwise details of the selected property.
-  private func detail(_ screen: ControlScreen) -> (String, Style) {
-    let typed = Style(.cyan, isBold: true)
+  private var detail: (String, Style) {
     switch screen.mode {
     case .typing(let text):
       let key = screen.list.selectedKey ?? ""
       let rule = screen.selectedRow.map { "   \(ValueFormat.rule($0.property))" } ?? ""
-      return ("\(key) = \(text)_\(rule)", typed)
-    case .filtering: return ("/\(screen.list.filter)_", typed)
+      return ("\(key) = \(text)_\(rule)", .chosen)
+    case .filtering: return ("/\(screen.list.filter)_", .chosen)
     case .help, .details: return ("", .faint)
     case .browsing: break
     }
-    if let notice = screen.notice {
-      return (notice.text, notice.isError ? Style(.red, isBold: true) : .bold)
-    }
+    if let notice = screen.notice { return (notice.text, notice.isError ? .alarm : .bold) }
     if case .lost(let reason) = screen.link.state { return (reason, .faint) }
     guard let row = screen.selectedRow else { return ("", .faint) }
-    return (details(row, within: screen.size.columns - 2), .faint)
+    return (details(of: row), .faint)
   }
 
   /// As many details as fit, the most important first.
-  private func details(_ row: ScreenRow, within width: Int) -> String {
+  private func details(of row: ScreenRow) -> String {
     var parts = [
       row.property.key, ValueFormat.rule(row.property), ValueFormat.policy(row.property),
     ]
@@ -219,12 +206,12 @@ extension ScreenRenderer {
     if case .ended(let phase, .some(let reason), _) = row.progress {
       parts.insert("\(phase.rawValue): \(reason)", at: 1)
     } else if let tally = row.tally, row.pendingChanges == 0, tally.changes > 1 {
-      let commands = tally.commands == 1 ? "1 command" : "\(tally.commands) commands"
+      let commands = count(tally.commands, "command", "commands")
       parts.insert("\(tally.changes) changes \(glyphs.arrow) \(commands)", at: 1)
     }
     let separator = "  \(glyphs.dot)  "
     var text = parts[0]
-    for part in parts.dropFirst() where CellWidth.of(text + separator + part) <= width {
+    for part in parts.dropFirst() where CellWidth.of(text + separator + part) <= layout.line.width {
       text += separator + part
     }
     return text
@@ -233,16 +220,15 @@ extension ScreenRenderer {
   // MARK: - Keys
 
   /// Draws the key hints; the last ones are omitted when there is no room.
-  private func bar(_ screen: ControlScreen, row line: Int, into grid: inout Grid) {
+  private mutating func keyHints(row line: Int) {
     let isText =
       switch screen.mode {
       case .help, .details: true
       case .browsing, .typing, .filtering: false
       }
     let always = isText ? [("any key", "closes")] : [("?", "help"), ("q", "quit")]
-    let width = screen.size.columns - 2
-    var shown = hints(screen)
-    while !shown.isEmpty, length(shown + always) > width { shown.removeLast() }
+    var shown = hints
+    while !shown.isEmpty, length(shown + always) > layout.line.width { shown.removeLast() }
     var column = 1
     for (key, meaning) in shown + always {
       column = grid.put(key, row: line, column: column, style: .bold)
@@ -250,7 +236,7 @@ extension ScreenRenderer {
     }
   }
 
-  private func hints(_ screen: ControlScreen) -> [(String, String)] {
+  private var hints: [(String, String)] {
     switch screen.mode {
     case .typing: return [("Enter", "set"), ("Esc", "leave")]
     case .filtering: return [("Enter", "keep"), ("Esc", "undo")]
@@ -262,7 +248,7 @@ extension ScreenRenderer {
     case .browsing: break
     }
     guard let row = screen.selectedRow else { return [("/", "filter")] }
-    var hints: [(String, String)] =
+    var found: [(String, String)] =
       switch row.property.kind {
       case .number, .integer: [(glyphs.horizontal, "step"), ("0-9", "type")]
       case .boolean: [("Space", "switch")]
@@ -271,13 +257,13 @@ extension ScreenRenderer {
       case .action: [(glyphs.horizontal, "choose"), ("Space", "do")]
       }
     if let urgent = screen.rows.urgent(for: row) {
-      hints.insert(("!", glyphs.shown(ValueFormat.text(urgent.value))), at: 1)
+      found.insert(("!", glyphs.shown(ValueFormat.text(urgent.value))), at: 1)
     }
-    hints += [("f", "flush"), ("c", "cancel"), ("/", "filter")]
-    if let notice = screen.notice, CellWidth.of(notice.text) > screen.size.columns - 2 {
-      hints.insert(("i", "read it all"), at: 0)
+    found += [("f", "flush"), ("c", "cancel"), ("/", "filter")]
+    if let notice = screen.notice, CellWidth.of(notice.text) > layout.line.width {
+      found.insert(("i", "read it all"), at: 0)
     }
-    return hints
+    return found
   }
 
   private func length(_ hints: [(String, String)]) -> Int {
@@ -306,9 +292,6 @@ enum CellWidth {
   }
 
   static func of(_ text: String) -> Int { text.reduce(0) { $0 + of($1) } }
-
-  /// The escape sequence for a character that controls the terminal; `nil` for any other.
-  static func escape(_ scalar: Unicode.Scalar) -> String? { Excerpt.escape(scalar) }
 }
 
 /// The help text, in lines of at most forty columns.
@@ -419,7 +402,7 @@ package struct Glyphs: Hashable, Sendable {
   func shown(_ text: String) -> String {
     if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return text }
     return text.unicodeScalars.reduce(into: "") { result, scalar in
-      if let escape = CellWidth.escape(scalar) {
+      if let escape = Excerpt.escape(scalar) {
         result += escape
       } else if isUnicode || scalar.isASCII {
         result.unicodeScalars.append(scalar)

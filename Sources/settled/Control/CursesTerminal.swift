@@ -156,12 +156,12 @@ struct ScreenLoop: ~Copyable {
 
   /// Returns when the user quits or the terminal is gone.
   mutating func run() {
-    let renderer = ScreenRenderer(glyphs: terminal.glyphs)
     while !screen.isDone {
       connectIfNeeded()
       send()
       let now = Self.now()
-      terminal.draw(renderer.grid(of: screen, at: now), everything: mustRedraw)
+      let grid = ScreenRenderer.grid(of: screen, terminal.glyphs, at: now)
+      terminal.draw(grid, everything: mustRedraw)
       mustRedraw = false
       wait(until: screen.nextTick(after: now))
       screen.advance(to: Self.now())
