@@ -53,29 +53,29 @@ package struct ESPHomeNode: WireConvention {
       switch (levels[0], levels.count == 4 ? levels[2] : nil) {
       case ("light", nil): WirePayload.object(payload).flatMap { light(part, $0) }
       case ("switch", nil), ("fan", nil): state(part, word, memory, at: now)
-      case ("number", nil): number(part, "value", payload)
+      case ("number", nil): DeviceChange.number(part, "value", payload)
       case ("select", nil): [DeviceChange(part, "value", .set(.string(word)))]
       case ("lock", nil):
         ["LOCK": "LOCKED", "UNLOCK": "UNLOCKED"][word].map {
           [DeviceChange(part, "state", .set($0))]
         }
-      case ("cover", nil), ("valve", nil): cover(part, word)
+      case ("cover", nil), ("valve", nil):
+        DeviceChange.cover(part, word, whole: Self.fullTravel)
       case ("cover", "position"), ("valve", "position"):
-        WirePayload.number(payload).map { [travel(part, to: $0)] }
-      case ("cover", "tilt"): number(part, "tilt", payload)
-      case ("climate", "target_temperature"): number(part, "target_temperature", payload)
+        DeviceChange.position(part, payload, whole: Self.fullTravel)
+      case ("cover", "tilt"): DeviceChange.number(part, "tilt", payload)
+      case ("climate", "target_temperature"):
+        DeviceChange.number(part, "target_temperature", payload)
       case ("climate", "mode"): [DeviceChange(part, "mode", .set(.string(word)))]
-      case ("fan", "speed_level"): number(part, "speed_level", payload)
+      case ("fan", "speed_level"): DeviceChange.number(part, "speed_level", payload)
       default: nil
       }
     return changes.map { DeviceAnswer($0) } ?? .refused()
   }
 
   private func light(_ part: String, _ command: JSONValue) -> [DeviceChange]? {
-    var changes: [DeviceChange] = []
-    for name in Self.lightMembers {
-      guard let value = command[name] else { continue }
-      changes.append(DeviceChange(part, name, .set(value)))
+    let changes = Self.lightMembers.compactMap { name in
+      command[name].map { DeviceChange(part, name, .set($0)) }
     }
     return changes.isEmpty ? nil : changes
   }
@@ -95,23 +95,6 @@ package struct ESPHomeNode: WireConvention {
     }
   }
 
-  private func number(_ part: String, _ name: String, _ payload: [UInt8]) -> [DeviceChange]? {
-    WirePayload.number(payload).map { [DeviceChange(part, name, .set(JSONValue(shortest: $0)))] }
-  }
-
-  private func cover(_ part: String, _ word: String) -> [DeviceChange]? {
-    switch word {
-    case "OPEN": [travel(part, to: 100)]
-    case "CLOSE": [travel(part, to: 0)]
-    case "STOP": [DeviceChange(part, "position", .stop)]
-    default: nil
-    }
-  }
-
-  private func travel(_ part: String, to target: Double) -> DeviceChange {
-    DeviceChange(part, "position", .travel(to: target, span: 100, whole: Self.fullTravel))
-  }
-
   package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
     func state(_ name: String, on path: String = "") -> DeviceMessage {
       DeviceMessage(
@@ -122,8 +105,7 @@ package struct ESPHomeNode: WireConvention {
     }
     switch part.prefix(while: { $0 != "/" }) {
     case "light":
-      let names = Self.lightMembers.filter { memory.has(part, $0) }
-      let members = names.map { JSONValue.Member($0, memory.value(part, $0, at: now)) }
+      let members = memory.members(part, Self.lightMembers, at: now)
       return [
         DeviceMessage(topic: "\(topic)/\(part)/state", json: .object(members), retain: true)
       ]

@@ -51,21 +51,18 @@ package struct HomeAssistantThing: WireConvention {
       switch (part, levels.count == 2 ? levels[0] : nil) {
       case ("switch", nil), ("light", nil):
         ["ON", "OFF"].contains(word) ? [DeviceChange(part, "state", .set(.string(word)))] : nil
-      case ("light", "brightness"): number("brightness", payload)
+      case ("light", "brightness"): DeviceChange.number(part, "brightness", payload)
       case ("light", "rgb"): [DeviceChange(part, "rgb", .set(.string(word)))]
       case ("light-json", nil): WirePayload.object(payload).flatMap { light($0) }
-      case ("number", nil): number("value", payload)
-      case ("cover", "position"): WirePayload.number(payload).map { [travel(to: $0)] }
-      case ("cover", nil): cover(word)
-      case ("climate", "temperature"): number("temperature", payload)
+      case ("number", nil): DeviceChange.number(part, "value", payload)
+      case ("cover", "position"):
+        DeviceChange.position(part, payload, whole: Self.fullTravel)
+      case ("cover", nil): DeviceChange.cover(part, word, whole: Self.fullTravel)
+      case ("climate", "temperature"): DeviceChange.number(part, "temperature", payload)
       case ("climate", "mode"): [DeviceChange(part, "mode", .set(.string(word)))]
       default: nil
       }
     return changes.map { DeviceAnswer($0) } ?? .refused()
-  }
-
-  private func number(_ name: String, _ payload: [UInt8]) -> [DeviceChange]? {
-    WirePayload.number(payload).map { [DeviceChange(part, name, .set(JSONValue(shortest: $0)))] }
   }
 
   private func light(_ command: JSONValue) -> [DeviceChange]? {
@@ -78,19 +75,6 @@ package struct HomeAssistantThing: WireConvention {
       changes.append(DeviceChange(part, "brightness", .move(to: asked, over: transition)))
     }
     return changes.isEmpty ? nil : changes
-  }
-
-  private func cover(_ word: String) -> [DeviceChange]? {
-    switch word {
-    case "OPEN": [travel(to: 100)]
-    case "CLOSE": [travel(to: 0)]
-    case "STOP": [DeviceChange(part, "position", .stop)]
-    default: nil
-    }
-  }
-
-  private func travel(to target: Double) -> DeviceChange {
-    DeviceChange(part, "position", .travel(to: target, span: 100, whole: Self.fullTravel))
   }
 
   package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
@@ -108,10 +92,8 @@ package struct HomeAssistantThing: WireConvention {
         state("state", "state"), state("brightness", "brightness/state"), state("rgb", "rgb/state"),
       ]
     case "light-json":
-      let names: [String] = ["state", "brightness", "color_temp", "color"].filter {
-        memory.has(part, $0)
-      }
-      let members = names.map { JSONValue.Member($0, memory.value(part, $0, at: now)) }
+      let names = ["state", "brightness", "color_temp", "color"]
+      let members = memory.members(part, names, at: now)
       return [DeviceMessage(topic: "\(topic)/state", json: .object(members), retain: true)]
     case "number": return [state("value", "state")]
     case "cover": return [state("position", "position")]

@@ -69,10 +69,7 @@ package struct ShellyFirst: WireConvention {
         levels.last == "pos"
           ? WirePayload.number(payload).flatMap { move(part, to: $0) }
           : roller(part, WirePayload.word(payload))
-      case "thermostat":
-        WirePayload.number(payload).map {
-          [DeviceChange(part, "target_t", .set(JSONValue(shortest: $0)))]
-        }
+      case "thermostat": DeviceChange.number(part, "target_t", payload)
       default: nil as [DeviceChange]?
       }
     return changes.map { DeviceAnswer($0) } ?? .refused()
@@ -117,9 +114,7 @@ package struct ShellyFirst: WireConvention {
 
   private func move(_ part: String, to target: Double) -> [DeviceChange]? {
     guard (0...100).contains(target) else { return nil }
-    return [
-      DeviceChange(part, "pos", .travel(to: target, span: 100, whole: Self.fullTravel))
-    ]
+    return [DeviceChange(part, "pos", .travel(to: target, whole: Self.fullTravel))]
   }
 
   package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
@@ -128,9 +123,7 @@ package struct ShellyFirst: WireConvention {
     case "relay": return [DeviceMessage(topic: "\(topic)/\(part)", text: isOn ? "on" : "off")]
     case "light", "white", "color":
       let mode = memory.has(part, "mode") ? memory.value(part, "mode", at: now) : "white"
-      let levels = Self.bounds.keys.sorted().filter { memory.has(part, $0) }.map {
-        JSONValue.Member($0, memory.value(part, $0, at: now))
-      }
+      let levels = memory.members(part, Self.bounds.keys.sorted(), at: now)
       let shown =
         [JSONValue.Member("ison", .boolean(isOn)), JSONValue.Member("mode", mode)] + levels
       return [DeviceMessage(topic: "\(topic)/\(part)/status", json: .object(shown))]

@@ -111,11 +111,7 @@ package struct ShellyRPC: WireConvention {
 
   private func travel(_ part: String, to target: Double) -> [DeviceChange] {
     [
-      DeviceChange(
-        part,
-        "current_pos",
-        .travel(to: target, span: 100, whole: Self.fullTravel)
-      ),
+      DeviceChange(part, "current_pos", .travel(to: target, whole: Self.fullTravel)),
       DeviceChange(part, "target_pos", .set(JSONValue(shortest: target))),
     ]
   }
@@ -127,9 +123,7 @@ package struct ShellyRPC: WireConvention {
       "output", "brightness", "rgb", "white", "ct", "target_C", "current_C", "current_pos",
       "target_pos",
     ]
-    for name in names where memory.has(part, name) {
-      members.append(.init(name, memory.value(part, name, at: now)))
-    }
+    members += memory.members(part, names, at: now)
     if memory.has(part, "current_pos") {
       let isUp =
         memory.number(part, "target_pos", at: now) > memory.number(part, "current_pos", at: now)

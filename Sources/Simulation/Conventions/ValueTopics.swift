@@ -196,7 +196,7 @@ package struct HomieDevice: WireConvention {
     switch datatype {
     case "float":
       guard let number = WirePayload.number(payload) else { return .refused() }
-      kind = .travel(to: number, span: 100, whole: Self.fullTravel)
+      kind = .travel(to: number, whole: Self.fullTravel)
     case "boolean":
       guard ["true", "false"].contains(word) else { return .refused() }
       kind = .set(.string(word))

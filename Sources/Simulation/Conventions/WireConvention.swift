@@ -92,8 +92,8 @@ package struct DeviceChange: Sendable {
     case set(JSONValue)
     /// Moves the value linearly in a given time.
     case move(to: Double, over: Duration)
-    /// Moves the value linearly; a distance of `span` takes `whole`.
-    case travel(to: Double, span: Double, whole: Duration)
+    /// Moves the value linearly; a distance of 100 takes `whole`.
+    case travel(to: Double, whole: Duration)
     /// Stops a movement.
     case stop
   }
@@ -106,6 +106,28 @@ package struct DeviceChange: Sendable {
     self.part = part
     self.name = name
     self.kind = kind
+  }
+
+  /// Sets a value to the number in a payload; `nil` if it is none.
+  static func number(_ part: String, _ name: String, _ payload: [UInt8]) -> [DeviceChange]? {
+    WirePayload.number(payload).map { [DeviceChange(part, name, .set(JSONValue(shortest: $0)))] }
+  }
+
+  /// Opens, closes or stops a cover; `nil` for any other word.
+  static func cover(_ part: String, _ word: String, whole: Duration) -> [DeviceChange]? {
+    switch word {
+    case "OPEN": [DeviceChange(part, "position", .travel(to: 100, whole: whole))]
+    case "CLOSE": [DeviceChange(part, "position", .travel(to: 0, whole: whole))]
+    case "STOP": [DeviceChange(part, "position", .stop)]
+    default: nil
+    }
+  }
+
+  /// Moves a cover to the position in a payload; `nil` if it is no number.
+  static func position(_ part: String, _ payload: [UInt8], whole: Duration) -> [DeviceChange]? {
+    WirePayload.number(payload).map {
+      [DeviceChange(part, "position", .travel(to: $0, whole: whole))]
+    }
   }
 }
 
@@ -182,6 +204,11 @@ package struct DeviceMemory: Sendable {
     return value.string ?? JSONWriter.text(value)
   }
 
+  /// Those of the named values that a part has, as the members of an object.
+  func members(_ part: String, _ names: [String], at now: Moment) -> [JSONValue.Member] {
+    names.filter { has(part, $0) }.map { JSONValue.Member($0, value(part, $0, at: now)) }
+  }
+
   package func isMoving(_ part: String, at now: Moment) -> Bool {
     parts[part, default: [:]].values.contains {
       if case .moving(let ramp) = $0 { ramp.isMoving(at: now) } else { false }
@@ -207,15 +234,8 @@ package struct DeviceMemory: Sendable {
         duration > .zero
           ? .moving(Ramp(from: current, to: target, start: now, duration: duration))
           : .resting(JSONValue(shortest: target))
-      case .travel(let target, let span, let whole):
-        .moving(
-          Ramp(
-            from: current,
-            to: target,
-            start: now,
-            duration: whole * (abs(target - current) / span)
-          )
-        )
+      case .travel(let target, let whole):
+        .moving(Ramp(from: current, to: target, start: now, whole: whole))
       }
     parts[change.part]?[change.name] = stored
   }

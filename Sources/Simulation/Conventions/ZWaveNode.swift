@@ -77,11 +77,7 @@ package struct ZWaveNode: WireConvention {
           "lastValue",
           .set(number > 0 ? value : memory.value(part, "lastValue", at: now))
         ),
-        DeviceChange(
-          part,
-          "currentValue",
-          movement ?? .travel(to: number, span: 100, whole: Self.fullTravel)
-        ),
+        DeviceChange(part, "currentValue", movement ?? .travel(to: number, whole: Self.fullTravel)),
       ])
     }
     if name == "targetColor" {

@@ -47,7 +47,7 @@ package struct ZigbeeThermostat: WireConvention {
 
   package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
     let names = ["occupied_heating_setpoint", "system_mode"]
-    let members = names.map { JSONValue.Member($0, memory.value(part, $0, at: now)) }
+    let members = memory.members(part, names, at: now)
     let temperature = JSONValue.Member("local_temperature", 19.5)
     return [DeviceMessage(topic: topic, json: .object(members + [temperature]), retain: true)]
   }
@@ -109,11 +109,7 @@ package struct TasmotaShutter: WireConvention {
       target = asked
     }
     return DeviceAnswer([
-      DeviceChange(
-        Self.part,
-        "position",
-        .travel(to: target, span: 100, whole: Self.fullTravel)
-      ),
+      DeviceChange(Self.part, "position", .travel(to: target, whole: Self.fullTravel)),
       DeviceChange(Self.part, "target", .set(.integer(Int64(target)))),
     ])
   }

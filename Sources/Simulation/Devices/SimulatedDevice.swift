@@ -102,6 +102,11 @@ package struct Ramp: Hashable, Sendable {
     self.duration = max(duration, .zero)
   }
 
+  /// Creates a movement of which a distance of 100 takes `whole`.
+  init(from: Double, to: Double, start: Moment, whole: Duration) {
+    self.init(from: from, to: to, start: start, duration: whole * (abs(to - from) / 100))
+  }
+
   /// Creates a constant value.
   package init(resting value: Double, at now: Moment) {
     self.init(from: value, to: value, start: now, duration: .zero)
@@ -189,10 +194,10 @@ package struct TasmotaDimmer: SimulatedDevice {
   private mutating func answer(to command: String, _ text: String) -> [DeviceMessage] {
     if command == "state" { return [DeviceMessage(topic: "stat/\(name)/RESULT", json: state)] }
     if command == "json" { return apply(members: text) }
-    guard !text.isEmpty else { return [result(showing: [command])] }
+    guard !text.isEmpty else { return [result(of: command)] }
     tally.received += 1
     guard apply(command, text) else { return [refusal()] }
-    return [result(showing: [command])] + powerMessages(after: [command])
+    return results(of: command)
   }
 
   private mutating func apply(members text: String) -> [DeviceMessage] {
@@ -203,7 +208,7 @@ package struct TasmotaDimmer: SimulatedDevice {
       let command = member.name.lowercased()
       let argument = member.value.string ?? JSONWriter.text(member.value)
       guard apply(command, argument) else { return messages + [refusal()] }
-      messages += [result(showing: [command])] + powerMessages(after: [command])
+      messages += results(of: command)
     }
     return messages
   }
@@ -285,17 +290,19 @@ package struct TasmotaDimmer: SimulatedDevice {
   }
 
   /// Tasmota's RESULT, which has the light's whole state after a light command.
-  private func result(showing commands: [String]) -> DeviceMessage {
-    let isPowerOnly = commands.allSatisfy { $0.hasPrefix("power") }
+  private func result(of command: String) -> DeviceMessage {
+    let isPower = command.hasPrefix("power")
     return DeviceMessage(
       topic: "stat/\(name)/RESULT",
-      json: isPowerOnly ? .object(["POWER": isOn ? "ON" : "OFF"]) : state
+      json: isPower ? .object(["POWER": isOn ? "ON" : "OFF"]) : state
     )
   }
 
-  private func powerMessages(after commands: [String]) -> [DeviceMessage] {
-    guard commands.contains(where: { $0.hasPrefix("power") }) else { return [] }
-    return [DeviceMessage(topic: "stat/\(name)/POWER", text: isOn ? "ON" : "OFF")]
+  /// All that follows a command; a switch is reported on POWER too.
+  private func results(of command: String) -> [DeviceMessage] {
+    guard command.hasPrefix("power") else { return [result(of: command)] }
+    let power = DeviceMessage(topic: "stat/\(name)/POWER", text: isOn ? "ON" : "OFF")
+    return [result(of: command), power]
   }
 }
 
@@ -330,10 +337,7 @@ package struct MovingCover: SimulatedDevice {
   package var will: [DeviceMessage] { [.zigbeeAvailability(topic, isOnline: false)] }
 
   package mutating func start(at now: Moment) -> [DeviceMessage] {
-    [
-      .zigbeeAvailability(topic, isOnline: true),
-      report(at: now),
-    ]
+    [.zigbeeAvailability(topic, isOnline: true), report(at: now)]
   }
 
   package mutating func receive(
@@ -348,12 +352,7 @@ package struct MovingCover: SimulatedDevice {
       return []
     }
     let start = position.value(at: now)
-    position = Ramp(
-      from: start,
-      to: target,
-      start: now,
-      duration: Self.fullTravel * (abs(target - start) / 100)
-    )
+    position = Ramp(from: start, to: target, start: now, whole: Self.fullTravel)
     return [report(at: now)]
   }
 

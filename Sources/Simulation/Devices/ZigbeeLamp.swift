@@ -37,13 +37,7 @@ package struct ZigbeeLamp: SimulatedDevice {
 
   package var subscriptions: [String] { ["\(topic)/set", "\(topic)/set/+", "\(topic)/get"] }
 
-  package var nextWake: Moment? {
-    switch (inFlight.first?.arrival, nextReport) {
-    case (nil, let report): report
-    case (let arrival, nil): arrival
-    case (let arrival?, let report?): min(arrival, report)
-    }
-  }
+  package var nextWake: Moment? { [inFlight.first?.arrival, nextReport].compactMap(\.self).min() }
 
   /// The brightness at `now`, from 0 to 254.
   package func brightness(at now: Moment) -> Int { Int(brightness.value(at: now).rounded()) }
@@ -119,7 +113,8 @@ package struct ZigbeeLamp: SimulatedDevice {
     if let asked = command["brightness"]?.double {
       let target = min(max(asked.rounded(), 0), 254)
       isOn = target > 0
-      move(to: target, over: transition, at: now)
+      let start = brightness.value(at: now)
+      brightness = Ramp(from: start, to: target, start: now, duration: transition)
     }
     switch command["state"]?.string?.uppercased() {
     case "ON": isOn = true
@@ -132,15 +127,6 @@ package struct ZigbeeLamp: SimulatedDevice {
       color = nil
     }
     if let asked = command["color"] { color = asked }
-  }
-
-  private mutating func move(to target: Double, over duration: Duration, at now: Moment) {
-    brightness = Ramp(
-      from: brightness.value(at: now),
-      to: target,
-      start: now,
-      duration: duration
-    )
   }
 
   /// Creates the retained state and schedules the next one.
