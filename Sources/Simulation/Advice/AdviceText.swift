@@ -22,16 +22,15 @@ package struct AdviceText {
 
   /// The whole advice, with a line break at its end.
   package var text: String {
-    let (changes, gestures) = (advice.changeCount, advice.gestureCount)
-    let head =
-      "\(marks.shown(Excerpt.visible(advice.key.name))): \(changes) change\(changes == 1 ? "" : "s")"
-      + " in \(gestures) gesture\(gestures == 1 ? "" : "s")"
+    let changes = TimelinePlot.counted(advice.changeCount, "change")
+    let gestures = TimelinePlot.counted(advice.gestureCount, "gesture")
+    let head = "\(marks.shown(Excerpt.visible(advice.key.name))): \(changes) in \(gestures)"
     if advice.key.isAction {
       return head + "; an action sends every change, so it has no policy to choose\n"
     }
     if advice.isOfNoConsequence, let row = advice.rows.first {
-      let count = row.outcome.commands.count
-      return head + "; every policy sends \(count) command\(count == 1 ? "" : "s")\n"
+      let commands = TimelinePlot.counted(row.outcome.commands.count, "command")
+      return head + "; every policy sends \(commands)\n"
     }
     let lines = [head, ""] + table + [""] + legend + [""] + picture + [""] + paste
     return lines.map { TimelinePlot.trimmed($0) + "\n" }.joined()
@@ -104,7 +103,8 @@ package struct AdviceText {
     let bars = String(counts.map { marks.bar($0, of: most) })
     let rows = zip(zip(shown, labels), sent).map { row, moments in
       let dots = String(axis.counts(moments).map { $0 > 0 ? marks.command : " " })
-      return mark(of: row.0).padded(to: 2) + marks.padded(row.1, to: margin - 2) + "  " + dots
+      let head = marks.padded(mark(of: row.0), to: 2) + marks.padded(row.1, to: margin - 2)
+      return head + "  " + dots
     }
     return [indent + axis.scale, "  " + marks.padded("changes", to: margin - 2) + "  " + bars]
       + rows
@@ -124,12 +124,6 @@ package struct AdviceText {
   private static func time(_ duration: Duration) -> String {
     let milliseconds = (max(0, duration.wholeNanoseconds) + 500_000) / 1_000_000
     return TimelineAxis.text(Moment(nanoseconds: UInt64(milliseconds) * 1_000_000))
-  }
-}
-
-extension String {
-  fileprivate func padded(to count: Int) -> String {
-    self + String(repeating: " ", count: Swift.max(0, count - self.count))
   }
 }
 

@@ -48,7 +48,11 @@ package struct DemoHouse: Sendable {
     case .victron: victron
     }
   }
+}
 
+// MARK: - One house for each convention
+
+extension DemoHouse {
   /// - Parameters:
   ///   - file: The device file.
   ///   - devices: The devices in the file.
@@ -73,22 +77,6 @@ package struct DemoHouse: Sendable {
     if let stepper { tries.append("step \(stepper.key) +\(stepper.amount)") }
     message = ("settle/\(slider.key)/set", "40")
   }
-
-  private init(
-    deviceFile: String,
-    devices: [any SimulatedDevice],
-    script: DemoScript,
-    tries: [String],
-    message: (topic: String, payload: String)
-  ) {
-    self.deviceFile = deviceFile
-    self.devices = devices
-    self.script = script
-    self.tries = tries
-    self.message = message
-  }
-
-  // MARK: - One house for each convention
 
   private static var zigbee: DemoHouse {
     DemoHouse(

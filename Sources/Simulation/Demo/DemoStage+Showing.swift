@@ -116,12 +116,9 @@ extension DemoStage {
     screen.line()
     let changes = ledger.order.reduce(0) { $0 + ledger[$1].changes }
     let statistics = gateway.statistics
+    let messages = TimelinePlot.counted(Int(statistics.published), "message")
     screen.line([
-      .init(
-        Self.count(changes, "change") + " in, " + Self.count(Int(statistics.published), "message")
-          + " out",
-        .bold
-      ),
+      .init("\(TimelinePlot.counted(changes, "change")) in, \(messages) out", .bold),
       .init(
         "; no value left the queue more than "
           + "\(DemoSummary.milliseconds(statistics.worstLateness)) after it was due."
@@ -141,7 +138,7 @@ extension DemoStage {
     let replay = DirectReplay(script, registry: registry, devices: house.devices)
     var line =
       "Without Settle (same gestures, same devices, computed): "
-      + Self.count(replay.commands, "command")
+      + TimelinePlot.counted(replay.commands, "command")
     if replay.dropped > 0 { line += ", \(replay.dropped) of them lost by busy devices" }
     screen.line(line + ".")
     for mismatch in replay.mismatches {
@@ -180,10 +177,6 @@ extension DemoStage {
     return client.hasPrefix(prefix) ? "./" + client.dropFirst(prefix.count) : client
   }
 
-  private static func count(_ number: Int, _ noun: String) -> String {
-    "\(number) \(noun)\(number == 1 ? "" : "s")"
-  }
-
   func time() -> DemoScreen.Piece {
     let elapsed = max(.zero, start.duration(to: EventLoop.now()))
     let hundredths = Int((elapsed / .milliseconds(10)).rounded())
@@ -199,8 +192,6 @@ extension DemoStage {
 
 /// Draws the distribution of changes over time as a row of small bars.
 package enum Sparkline {
-  private static let bars: [Character] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
-
   /// One bar for each `cell` of time between the first and the last moment; a blank for none.
   ///
   /// Cells grow so that there are at most `limit` bars. `moments` must be in order.
@@ -215,11 +206,7 @@ package enum Sparkline {
     var counts = Array(repeating: 0, count: Int(span / width) + 1)
     for moment in moments { counts[Int(first.duration(to: moment) / width)] += 1 }
     let highest = counts.max() ?? 1
-    return String(
-      counts.map { count in
-        count == 0 ? " " : bars[max(0, (count * bars.count + highest - 1) / highest - 1)]
-      }
-    )
+    return String(counts.map { TimelinePlot.Marks.unicode.bar($0, of: highest) })
   }
 }
 
@@ -254,8 +241,7 @@ package struct DemoSummary {
         line += isLeft ? cell + padding : padding + cell
         line += "  "
       }
-      while line.last == " " { line.removeLast() }
-      return line
+      return String(TimelinePlot.trimmed(line))
     }
   }
 

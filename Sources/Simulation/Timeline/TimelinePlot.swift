@@ -62,11 +62,15 @@ package struct TimelinePlot: Sendable {
   }
 
   private func summary(of track: Track) -> String {
-    let counts =
-      "\(track.changes.count) change\(track.changes.count == 1 ? "" : "s") in, "
-      + "\(track.runs.count) command\(track.runs.count == 1 ? "" : "s") out"
+    let changes = Self.counted(track.changes.count, "change")
+    let counts = "\(changes) in, \(Self.counted(track.runs.count, "command")) out"
     guard let last = track.runs.last else { return counts }
     return counts + ", the last \(last.valueText) at \(TimelineAxis.text(last.at))"
+  }
+
+  /// `1 change`, or `3 changes`.
+  static func counted(_ number: Int, _ noun: String) -> String {
+    "\(number) \(noun)\(number == 1 ? "" : "s")"
   }
 
   static func trimmed(_ line: String) -> Substring {
@@ -161,13 +165,6 @@ package struct TimelineRun: Hashable, Sendable {
   package var value: JSONValue
   /// The number of changes that were replaced since the key's last run or cancellation.
   package var collapsed: Int
-
-  package init(at: Moment, key: String, value: JSONValue, collapsed: Int) {
-    self.at = at
-    self.key = key
-    self.value = value
-    self.collapsed = collapsed
-  }
 
   /// The value as JSON text.
   var valueText: String { JSONWriter.text(value) }
