@@ -19,15 +19,8 @@ package struct ManualPage {
     page.name(program.name, program.summary)
     page.synopsis("\(program.name) COMMAND", ["[ARGUMENTS]"])
     page.description(program.discussion)
-    var sections: [String] = []
-    for command in program.commands where !sections.contains(command.section) {
-      sections.append(command.section)
-    }
-    for section in sections {
-      page.table(
-        section == "COMMANDS" ? section : "\(section) COMMANDS",
-        program.commands.filter { $0.section == section }.map { ($0.name, $0.summary) }
-      )
+    for (title, rows) in program.sections {
+      page.table(title == "COMMANDS" ? title : "\(title) COMMANDS", rows)
     }
     page.table(
       "OPTIONS",

@@ -11,7 +11,9 @@ package struct Parameter<Root>: Sendable {
   package let description: ParameterDescription
   /// Converts a text and stores the value.
   let assign: @Sendable (inout Root, String) throws(ArgumentValueError) -> Void
+}
 
+extension Parameter {
   private init<Value: ArgumentValue>(
     _ description: ParameterDescription,
     _ set: @escaping @Sendable (inout Root, Value) -> Void
@@ -55,40 +57,22 @@ package struct Parameter<Root>: Sendable {
   }
 
   /// An option with a value: `--name VALUE` or `--name=VALUE`.
+  ///
+  /// With the value `alone` it may stand alone: `--name` or `--name=VALUE`, never `--name VALUE`.
   package static func option<Value: ArgumentValue>(
     _ name: String,
     short: Character? = nil,
     _ set: @escaping @Sendable (inout Root, Value) -> Void,
     value: String,
+    alone: String? = nil,
     completion: ParameterDescription.Completion = .none,
     help: String
   ) -> Self {
     Self(
       ParameterDescription(
-        kind: .option,
+        kind: alone.map { .optionalValue(alone: $0) } ?? .option,
         name: name,
         short: short,
-        valueName: value,
-        completion: completion,
-        help: help
-      ),
-      set
-    )
-  }
-
-  /// An option that may stand alone: `--name` or `--name=VALUE`, never `--name VALUE`.
-  package static func option<Value: ArgumentValue>(
-    _ name: String,
-    _ set: @escaping @Sendable (inout Root, Value) -> Void,
-    value: String,
-    alone: String,
-    completion: ParameterDescription.Completion = .none,
-    help: String
-  ) -> Self {
-    Self(
-      ParameterDescription(
-        kind: .optionalValue(alone: alone),
-        name: name,
         valueName: value,
         completion: completion,
         help: help
@@ -107,14 +91,6 @@ package struct Parameter<Root>: Sendable {
     Self(description: ParameterDescription(kind: .flag, name: name, short: short, help: help)) {
       (root, _) in set(&root)
     }
-  }
-
-  private init(
-    description: ParameterDescription,
-    assign: @escaping @Sendable (inout Root, String) throws(ArgumentValueError) -> Void
-  ) {
-    self.description = description
-    self.assign = assign
   }
 }
 

@@ -83,22 +83,27 @@ package struct Program: Sendable {
     return Suggestion.question(meant)
   }
 
+  /// The names and summaries of the commands under each heading, in the order of the commands.
+  var sections: [(title: String, rows: [(name: String, help: String)])] {
+    var found: [(title: String, rows: [(name: String, help: String)])] = []
+    for command in commands {
+      let row = (name: command.name, help: command.summary)
+      if let place = found.firstIndex(where: { $0.title == command.section }) {
+        found[place].rows.append(row)
+      } else {
+        found.append((title: command.section, rows: [row]))
+      }
+    }
+    return found
+  }
+
   /// The help of the whole program.
   package var help: String {
     var text = HelpText()
     text.paragraph("OVERVIEW", summary)
     text.paragraphs(discussion)
     text.usage(name, ["COMMAND", "[ARGUMENTS]"])
-    var sections: [String] = []
-    for command in commands where !sections.contains(command.section) {
-      sections.append(command.section)
-    }
-    for section in sections {
-      text.table(
-        section,
-        commands.filter { $0.section == section }.map { ($0.name, $0.summary) }
-      )
-    }
+    for section in sections { text.table(section.title, section.rows) }
     text.table(
       "OPTIONS",
       [("-h, --help", "Show this, or a command's help."), ("--version", "Show the version.")]
@@ -246,17 +251,17 @@ struct HelpText {
 
   mutating func usage(_ command: String, _ parts: [String]) {
     separate()
-    let head = "USAGE: \(command) "
-    var line = head
+    var line = "USAGE: \(command)"
+    let indent = line.count
     for part in parts {
       // Parts are not split, so an option stays beside its value.
-      if line.count + part.count > Self.width, line.count > head.count {
-        text += line.trimmingEnd() + "\n"
-        line = String(repeating: " ", count: head.count)
+      if line.count + 1 + part.count > Self.width, line.count > indent {
+        text += line + "\n"
+        line = String(repeating: " ", count: indent)
       }
-      line += part + " "
+      line += " " + part
     }
-    text += line.trimmingEnd() + "\n"
+    text += line + "\n"
   }
 
   mutating func table(_ heading: String, _ rows: [(name: String, help: String)]) {
@@ -307,13 +312,5 @@ struct HelpText {
       isEmpty = false
     }
     return lines + [line]
-  }
-}
-
-extension String {
-  fileprivate func trimmingEnd() -> String {
-    var result = self
-    while result.last == " " { result.removeLast() }
-    return result
   }
 }
