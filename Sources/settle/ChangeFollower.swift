@@ -77,8 +77,7 @@ struct ChangeFollower {
   ) throws(ClientError) -> ExitCode? {
     // Which keys a scene has is not known.
     let pattern = request.operation == .scene ? "*" : "\(request.key)/*"
-    try client.send(ControlRequest(.describe, key: pattern))
-    let reply = try client.next(by: Deadline(after: ConnectionOptions.replyTimeout))
+    let reply = try client.ask(ControlRequest(.describe, key: pattern))
     guard case .described(let rows, _) = reply else { return .unexpected(reply) }
     confirming = Set(rows.filter { $0.confirmWithin != nil }.map(\.key))
     request.wait = .sent

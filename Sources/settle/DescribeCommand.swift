@@ -48,11 +48,8 @@ struct DescribeCommand: GatewayCommand {
 
   func run() throws(ClientError) -> ExitCode {
     var client = try connection.connect()
-    let rows: [PropertyRow]
-    switch try Self.ask(ControlRequest(.describe, key: key), client: &client) {
-    case .described(let found, _): rows = found
-    case let reply: return .unexpected(reply)
-    }
+    let answer = try client.ask(ControlRequest(.describe, key: key))
+    guard case .described(let rows, _) = answer else { return .unexpected(answer) }
     if rows.count == 1, let row = rows.first, row.details != nil {
       return try describe(row, &client)
     }
@@ -67,7 +64,7 @@ struct DescribeCommand: GatewayCommand {
     // The rows of a pattern are short.
     for (place, row) in rows.enumerated() {
       if place > 0, !connection.json { StandardOutput.print("") }
-      let reply = try Self.ask(ControlRequest(.describe, key: row.key), client: &client)
+      let reply = try client.ask(ControlRequest(.describe, key: row.key))
       guard case .described(let found, _) = reply, let row = found.first else {
         return .unexpected(reply)
       }
@@ -75,14 +72,6 @@ struct DescribeCommand: GatewayCommand {
       guard code == .done else { return code }
     }
     return .done
-  }
-
-  private static func ask(
-    _ request: ControlRequest,
-    client: inout ControlClient
-  ) throws(ClientError) -> ControlReply {
-    try client.send(request)
-    return try client.next(by: Deadline(after: ConnectionOptions.replyTimeout))
   }
 
   private func describe(
@@ -93,13 +82,13 @@ struct DescribeCommand: GatewayCommand {
     if let value {
       var request = ControlRequest(.set(ValueText.json(value)), key: row.key)
       request.isDryRun = true
-      let reply = try Self.ask(request, client: &client)
+      let reply = try client.ask(request)
       guard case .previewed(let messages, _) = reply else { return .unexpected(reply) }
       row.details?.message = messages.first
     }
-    let shown = try Self.ask(ControlRequest(.get, key: row.key), client: &client)
+    let shown = try client.ask(ControlRequest(.get, key: row.key))
     guard case .targets(let targets, _) = shown else { return .unexpected(shown) }
-    let logged = try Self.ask(ControlRequest(.log, key: row.key), client: &client)
+    let logged = try client.ask(ControlRequest(.log, key: row.key))
     guard case .logged(let events, _) = logged else { return .unexpected(logged) }
     show(row, targets.first, events)
     return .done

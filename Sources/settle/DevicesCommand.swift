@@ -56,15 +56,11 @@ struct DevicesCommand: GatewayCommand {
       guard !found.isEmpty else { return refuse(area, among: rows) }
       rows = found
     }
-    if connection.json {
-      for row in rows { StandardOutput.print(bytes: JSONWriter.bytes(row.json)) }
-    } else {
-      show(rows)
-    }
+    show(rows.map(\.json), or: table(of: rows))
     return .done
   }
 
-  private func show(_ rows: [DeviceRow]) {
+  private func table(of rows: [DeviceRow]) -> TextTable {
     // On a terminal the area is beside the name, if there is one at all.
     let place = Terminal.isInteractive ? 2 : 5
     let hasAreas = !Terminal.isInteractive || rows.contains { $0.area != nil }
@@ -84,7 +80,7 @@ struct DevicesCommand: GatewayCommand {
       if hasAreas { cells.insert(.init(row.area ?? "-"), at: place) }
       table.rows.append(cells)
     }
-    table.print()
+    return table
   }
 
   /// Says which areas there are.

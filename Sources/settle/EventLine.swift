@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Arguments
 import Control
 import Glibc
 import JSON
@@ -8,6 +9,12 @@ import Values
 
 /// One event as a line: aligned and colored on a terminal, tab separated in a pipe.
 enum EventLine {
+  /// Prints an event as a line, or as an object.
+  static func print(_ event: EventObject, asJSON isObject: Bool, withTime: Bool) {
+    if isObject { return StandardOutput.print(bytes: event.bytes) }
+    StandardOutput.print(text(event, withTime: withTime))
+  }
+
   static func text(_ event: EventObject, withTime: Bool) -> String {
     guard Terminal.isInteractive else {
       let fields = [

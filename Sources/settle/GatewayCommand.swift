@@ -3,6 +3,7 @@
 
 import Arguments
 import Control
+import JSON
 
 /// A command that talks to the running gateway.
 protocol GatewayCommand: Command {
@@ -48,8 +49,21 @@ extension GatewayCommand {
   /// Sends one request and waits for its one reply; refusals are printed.
   func ask(_ request: ControlRequest) throws(ClientError) -> ControlReply {
     var client = try connection.connect()
-    try client.send(request)
-    return try client.next(by: Deadline(after: ConnectionOptions.replyTimeout))
+    return try client.ask(request)
+  }
+
+  /// Prints rows: one object per line with `--json`, otherwise the table.
+  func show(_ objects: [JSONValue], or table: TextTable) {
+    guard connection.json else { return table.print() }
+    for object in objects { StandardOutput.print(bytes: JSONWriter.bytes(object)) }
+  }
+}
+
+extension ControlClient {
+  /// Sends one request and waits for the next reply.
+  mutating func ask(_ request: ControlRequest) throws(ClientError) -> ControlReply {
+    try send(request)
+    return try next(by: Deadline(after: ConnectionOptions.replyTimeout))
   }
 }
 

@@ -31,13 +31,7 @@ struct LogCommand: PatternCommand {
   func run() throws(ClientError) -> ExitCode {
     let reply = try ask(ControlRequest(.log, key: pattern))
     guard case .logged(let events, _) = reply else { return .unexpected(reply) }
-    for event in events {
-      if connection.json {
-        StandardOutput.print(bytes: event.bytes)
-      } else {
-        StandardOutput.print(EventLine.text(event, withTime: true))
-      }
-    }
+    for event in events { EventLine.print(event, asJSON: connection.json, withTime: true) }
     return .done
   }
 }

@@ -30,12 +30,6 @@ extension PatternCommand {
   func show(_ count: Int, _ done: String) {
     StandardOutput.print(connection.json ? #"{"\#(done)":\#(count)}"# : "\(done) \(count)")
   }
-
-  /// Prints rows: one object per line with `--json`, otherwise the table.
-  func show(_ objects: [JSONValue], or table: TextTable) {
-    guard connection.json else { return table.print() }
-    for object in objects { StandardOutput.print(bytes: JSONWriter.bytes(object)) }
-  }
 }
 
 struct FlushCommand: PatternCommand {

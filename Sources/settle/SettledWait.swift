@@ -209,7 +209,7 @@ struct EventPrinter {
     var event = answer
     event.of = nil
     answers.insert(event)
-    print(event)
+    EventLine.print(event, asJSON: json, withTime: false)
   }
 
   mutating func hold(_ event: EventObject) { held.append(event) }
@@ -223,11 +223,7 @@ struct EventPrinter {
 
   /// Prints an event unless it was printed as an answer.
   mutating func heard(_ event: EventObject) {
-    if answers.remove(event) == nil { print(event) }
-  }
-
-  private mutating func print(_ event: EventObject) {
-    if json { return StandardOutput.print(bytes: event.bytes) }
-    StandardOutput.print(EventLine.text(event, withTime: false))
+    guard answers.remove(event) == nil else { return }
+    EventLine.print(event, asJSON: json, withTime: false)
   }
 }

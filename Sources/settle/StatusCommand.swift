@@ -51,8 +51,7 @@ struct StatusCommand: GatewayCommand {
     do throws(ClientError) {
       path = try SocketPath.find(named: connection.socket)
       var client = try ControlClient(path: path)
-      try client.send(ControlRequest(.status, key: ""))
-      reply = try client.next(by: Deadline(after: ConnectionOptions.replyTimeout))
+      reply = try client.ask(ControlRequest(.status, key: ""))
     } catch {
       return withoutGateway()
     }

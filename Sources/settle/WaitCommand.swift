@@ -57,8 +57,7 @@ struct WaitCommand: GatewayCommand {
     var client = try connection.connect()
     try client.send(ControlRequest(.watch, key: key))
     // The name that events and rows carry, which may differ from an alias.
-    try client.send(ControlRequest(.get, key: key))
-    let reply = try client.next(by: Deadline(after: ConnectionOptions.replyTimeout))
+    let reply = try client.ask(ControlRequest(.get, key: key))
     guard case .targets(let rows, _) = reply else { return .unexpected(reply) }
     guard let row = rows.first, rows.count == 1 else {
       Terminal.complain("one key is needed, and \(rows.count) match \(key)")

@@ -76,11 +76,7 @@ struct WatchCommand: PatternCommand {
       }
       guard case .watched(let event, _) = reply else { return .unexpected(reply) }
       guard phases.contains(event.phase) else { continue }
-      if connection.json {
-        StandardOutput.print(bytes: event.bytes)
-      } else {
-        StandardOutput.print(EventLine.text(event, withTime: true))
-      }
+      EventLine.print(event, asJSON: connection.json, withTime: true)
     }
   }
 }
