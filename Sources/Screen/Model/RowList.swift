@@ -14,6 +14,8 @@ package struct RowList: Sendable {
     case device(first: Int)
     case property(Int)
     case gap
+
+    var isProperty: Bool { if case .property = self { true } else { false } }
   }
 
   private(set) var lines: [Line] = []
@@ -39,14 +41,10 @@ package struct RowList: Sendable {
   }
 
   /// The number of properties that match the filter.
-  var shownCount: Int {
-    lines.count { if case .property = $0 { true } else { false } }
-  }
+  var shownCount: Int { lines.count { $0.isProperty } }
 
   /// The number of properties below those in view.
-  var countBelow: Int {
-    lines.dropFirst(firstLine + height).count { if case .property = $0 { true } else { false } }
-  }
+  var countBelow: Int { lines.dropFirst(firstLine + height).count { $0.isProperty } }
 
   /// The row indices of the properties in view.
   var visibleIndices: [Int] {
@@ -68,13 +66,16 @@ package struct RowList: Sendable {
       }
       lines.append(.property(index))
     }
-    if selectedLine(rows) == nil { select(nearest: 0, rows) }
+    if selectedLine(rows) == nil {
+      selectedKey = nil
+      if let first = lines.firstIndex(where: \.isProperty) { select(line: first, rows) }
+    }
     reveal(rows)
   }
 
   /// Moves the selection by `count` properties and stops at both ends.
   mutating func move(by count: Int, _ rows: RowTable) {
-    let properties = lines.indices.filter { if case .property = lines[$0] { true } else { false } }
+    let properties = lines.indices.filter { lines[$0].isProperty }
     guard let line = selectedLine(rows), let position = properties.firstIndex(of: line) else {
       return
     }
@@ -86,17 +87,6 @@ package struct RowList: Sendable {
   private func selectedLine(_ rows: RowTable) -> Int? {
     guard let index = selectedKey.flatMap(rows.index(of:)) else { return nil }
     return lines.firstIndex(of: .property(index))
-  }
-
-  private mutating func select(nearest line: Int, _ rows: RowTable) {
-    let found = lines[min(line, lines.count)...].firstIndex {
-      if case .property = $0 { true } else { false }
-    }
-    guard let found else {
-      selectedKey = nil
-      return
-    }
-    select(line: found, rows)
   }
 
   private mutating func select(line: Int, _ rows: RowTable) {

@@ -170,23 +170,16 @@ package struct ScreenRow: Hashable, Sendable {
   private mutating func updateProgress(from event: EventObject, at now: Moment) {
     switch event.phase {
     case .accepted, .rejected: return
-    case .sending: progress = .sending
-    case .sent:
-      progress =
-        property.confirmWithin == nil ? .ended(.sent, reason: event.reason, at: now) : .sent
-    case .superseded, .unchanged, .cancelled, .confirmed, .failed, .expired:
-      progress = .ended(event.phase, reason: event.reason, at: now)
-    }
-    switch event.phase {
-    case .superseded, .unchanged, .cancelled, .failed, .expired:
-      if !isAction { count(event, commands: 0) }
+    case .sending: return progress = .sending
+    case .sent where property.confirmWithin != nil: return progress = .sent
+    case .sent: break
     case .confirmed: if let value = event.value { actual = value }
-    case .accepted, .rejected, .sending, .sent: break
+    case .superseded, .unchanged: if !isAction { count(event, commands: 0) }
+    case .cancelled, .failed, .expired:
+      if !isAction { count(event, commands: 0) }
+      if let actual { target = actual }
     }
-    switch event.phase {
-    case .cancelled, .expired, .failed: if let actual { target = actual }
-    case .accepted, .rejected, .sending, .sent, .superseded, .unchanged, .confirmed: break
-    }
+    progress = .ended(event.phase, reason: event.reason, at: now)
   }
 
   /// Updates the tally when the accepted changes end as `commands` commands.
@@ -262,11 +255,6 @@ package enum Progress: Hashable, Sendable {
 package struct Countdown: Hashable, Sendable {
   package var due: Moment
   package var span: Duration
-
-  package init(due: Moment, span: Duration) {
-    self.due = due
-    self.span = span
-  }
 
   /// The remaining time; zero when it is over.
   package func remaining(at now: Moment) -> Duration { max(.zero, now.duration(to: due)) }
