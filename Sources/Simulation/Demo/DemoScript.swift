@@ -122,25 +122,21 @@ package struct DemoScript: Sendable {
 }
 
 extension DemoScript {
-  /// A line of a script that cannot be played.
-  package struct Mistake: Error, Hashable, Sendable {
-    /// Counted from one.
-    package var line: Int
-    package var message: String
-  }
+  /// Why a line of a script cannot be played.
+  private struct Unplayable: Error { let message: String }
 
   /// Every line of a script that cannot be played.
   package struct Mistakes: Error, Hashable, Sendable, CustomStringConvertible {
     /// The first ``kept`` mistakes, in order.
-    package private(set) var first: [Mistake] = []
+    package private(set) var first: [TimelineSession.Mistake] = []
     /// The number of all mistakes.
     package private(set) var count = 0
     /// The maximum number of mistakes to keep.
     package static let kept = 20
 
-    mutating func add(_ mistake: Mistake) {
+    mutating func add(_ message: String, inLine number: Int) {
       count += 1
-      if first.count < Self.kept { first.append(mistake) }
+      if first.count < Self.kept { first.append(.init(line: number, message: message)) }
     }
 
     /// One line for each kept mistake, and the number of further ones.
@@ -160,19 +156,18 @@ extension DemoScript {
     var framer = LineFramer()
     framer.append(text.span)
     var changes: [ControlRequest] = []
-    var latest = 0.0
     var mistakes = Mistakes()
     func read(_ line: ArraySlice<UInt8>, _ number: Int) {
-      do throws(Mistake) {
-        try Self.append(line, number, to: &changes, &latest, registry)
+      do throws(Unplayable) {
+        let change = try Self.change(line, after: changes.last?.at ?? 0, registry)
+        changes.append(change)
       } catch {
-        mistakes.add(error)
+        mistakes.add(error.message, inLine: number)
       }
     }
     while let next = framer.next() {
       switch next {
-      case .tooLong(let number):
-        mistakes.add(Mistake(line: number, message: "the line is too long"))
+      case .tooLong(let number): mistakes.add("the line is too long", inLine: number)
       case .line(let bytes, let number): read(bytes, number)
       }
     }
@@ -181,26 +176,24 @@ extension DemoScript {
     self.init(changes: changes)
   }
 
-  private static func append(
+  private static func change(
     _ line: ArraySlice<UInt8>,
-    _ number: Int,
-    to changes: inout [ControlRequest],
-    _ latest: inout Double,
+    after latest: Double,
     _ registry: Registry
-  ) throws(Mistake) {
+  ) throws(Unplayable) -> ControlRequest {
     var request: ControlRequest
     do throws(GrammarError) {
       request = try ControlRequest(line: line.span)
     } catch {
-      throw Mistake(line: number, message: error.message)
+      throw Unplayable(message: error.message)
     }
     switch request.operation {
     case .set, .step, .toggle, .flush, .cancel: break
     case .scene, .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices:
-      throw Mistake(line: number, message: "set, step, toggle, flush and cancel can be played")
+      throw Unplayable(message: "set, step, toggle, flush and cancel can be played")
     }
     guard !request.isDryRun else {
-      throw Mistake(line: number, message: #""dry_run" cannot be played"#)
+      throw Unplayable(message: #""dry_run" cannot be played"#)
     }
     if !request.key.contains(where: { $0 == "*" || $0 == "?" }) {
       do throws(ValidationError) {
@@ -213,16 +206,13 @@ extension DemoScript {
           _ = try registry.index(of: request.key)
         }
       } catch {
-        throw Mistake(line: number, message: registry.suggesting(error).description)
+        throw Unplayable(message: registry.suggesting(error).description)
       }
     }
     let at = request.at ?? latest
-    guard at >= latest else {
-      throw Mistake(line: number, message: "\"at\" must not decrease")
-    }
-    latest = at
+    guard at >= latest else { throw Unplayable(message: "\"at\" must not decrease") }
     request.at = at
-    changes.append(request)
+    return request
   }
 }
 
