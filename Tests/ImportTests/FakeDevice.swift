@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JSON
-import LastOut
 import Simulation
 import Values
 
@@ -37,25 +36,20 @@ struct FakeDevice: WireConvention {
     { values in (topic, values[name]?.scalarText ?? "") }
   }
 
-  static func object(_ text: String) -> JSONValue? { WirePayload.object(Array(text.utf8)) }
+  static func object(_ text: String) -> JSONValue? { DeviceMessage(topic: "", text: text).object }
 
   var subscriptions: [String] { commands.keys.sorted() }
 
   func availability(_ isOnline: Bool) -> DeviceMessage? { nil }
 
-  func answer(
-    topic: String,
-    payload: [UInt8],
-    memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer? {
-    guard let command = commands[topic] else { return nil }
-    guard let values = command(WirePayload.word(payload)) else { return .refused() }
+  func answer(to message: DeviceMessage, memory: DeviceMemory) -> DeviceAnswer? {
+    guard let command = commands[message.topic] else { return nil }
+    guard let values = command(message.text) else { return .refused() }
     return DeviceAnswer(values.map { DeviceChange(Self.part, $0.key, .set($0.value)) })
   }
 
-  func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
-    let pairs = names.map { ($0, memory.value(Self.part, $0, at: now)) }
+  func report(of part: String, memory: DeviceMemory) -> [DeviceMessage] {
+    let pairs = names.map { ($0, memory.value(Self.part, $0)) }
     let values = Dictionary(uniqueKeysWithValues: pairs)
     return reports.map { report in
       let (topic, text) = report(values)

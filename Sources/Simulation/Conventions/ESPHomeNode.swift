@@ -3,7 +3,6 @@
 
 internal import Devices
 package import JSON
-package import LastOut
 import Values
 
 /// An ESPHome node with its MQTT component: `…/command` in, retained `…/state` out.
@@ -39,21 +38,16 @@ package struct ESPHomeNode: WireConvention {
     DeviceMessage(topic: "\(topic)/status", text: isOnline ? "online" : "offline", retain: true)
   }
 
-  package func answer(
-    topic received: String,
-    payload: [UInt8],
-    memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer? {
-    guard let levels = levels(of: received, below: topic), levels.count >= 3 else { return nil }
+  package func answer(to message: DeviceMessage, memory: DeviceMemory) -> DeviceAnswer? {
+    guard let levels = message.levels(below: topic), levels.count >= 3 else { return nil }
     let part = levels[0] + "/" + levels[1]
     guard memory.has(part) else { return nil }
-    let word = WirePayload.word(payload)
+    let word = message.text
     let changes: [DeviceChange]? =
       switch (levels[0], levels.count == 4 ? levels[2] : nil) {
-      case ("light", nil): WirePayload.object(payload).flatMap { light(part, $0) }
-      case ("switch", nil), ("fan", nil): state(part, word, memory, at: now)
-      case ("number", nil): DeviceChange.number(part, "value", payload)
+      case ("light", nil): message.object.flatMap { light(part, $0) }
+      case ("switch", nil), ("fan", nil): state(part, word, memory)
+      case ("number", nil): DeviceChange.number(part, "value", message)
       case ("select", nil): [DeviceChange(part, "value", .set(.string(word)))]
       case ("lock", nil):
         ["LOCK": "LOCKED", "UNLOCK": "UNLOCKED"][word].map {
@@ -62,12 +56,12 @@ package struct ESPHomeNode: WireConvention {
       case ("cover", nil), ("valve", nil):
         DeviceChange.cover(part, word, whole: Self.fullTravel)
       case ("cover", "position"), ("valve", "position"):
-        DeviceChange.position(part, payload, whole: Self.fullTravel)
-      case ("cover", "tilt"): DeviceChange.number(part, "tilt", payload)
+        DeviceChange.position(part, message, whole: Self.fullTravel)
+      case ("cover", "tilt"): DeviceChange.number(part, "tilt", message)
       case ("climate", "target_temperature"):
-        DeviceChange.number(part, "target_temperature", payload)
+        DeviceChange.number(part, "target_temperature", message)
       case ("climate", "mode"): [DeviceChange(part, "mode", .set(.string(word)))]
-      case ("fan", "speed_level"): DeviceChange.number(part, "speed_level", payload)
+      case ("fan", "speed_level"): DeviceChange.number(part, "speed_level", message)
       default: nil
       }
     return changes.map { DeviceAnswer($0) } ?? .refused()
@@ -80,39 +74,34 @@ package struct ESPHomeNode: WireConvention {
     return changes.isEmpty ? nil : changes
   }
 
-  private func state(
-    _ part: String,
-    _ word: String,
-    _ memory: DeviceMemory,
-    at now: Moment
-  ) -> [DeviceChange]? {
+  private func state(_ part: String, _ word: String, _ memory: DeviceMemory) -> [DeviceChange]? {
     switch word {
     case "ON", "OFF": return [DeviceChange(part, "state", .set(.string(word)))]
     case "TOGGLE":
-      let isOn = memory.text(part, "state", at: now) == "ON"
+      let isOn = memory.text(part, "state") == "ON"
       return [DeviceChange(part, "state", .set(isOn ? "OFF" : "ON"))]
     default: return nil
     }
   }
 
-  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+  package func report(of part: String, memory: DeviceMemory) -> [DeviceMessage] {
     func state(_ name: String, on path: String = "") -> DeviceMessage {
       DeviceMessage(
         topic: "\(topic)/\(part)\(path)/state",
-        text: memory.text(part, name, at: now),
+        text: memory.text(part, name),
         retain: true
       )
     }
     switch part.prefix(while: { $0 != "/" }) {
     case "light":
-      let members = memory.members(part, Self.lightMembers, at: now)
+      let members = memory.members(part, Self.lightMembers)
       return [
         DeviceMessage(topic: "\(topic)/\(part)/state", json: .object(members), retain: true)
       ]
     case "switch", "lock": return [state("state")]
     case "number", "select": return [state("value")]
     case "cover", "valve":
-      let isClosed = memory.number(part, "position", at: now) < 0.5
+      let isClosed = memory.number(part, "position") < 0.5
       return [
         state("position", on: "/position")
       ] + (memory.has(part, "tilt") ? [state("tilt", on: "/tilt")] : []) + [

@@ -3,7 +3,6 @@
 
 import Devices
 internal import JSON
-package import LastOut
 import Values
 
 /// A device with the topics of the examples in Home Assistant's documentation.
@@ -39,26 +38,20 @@ package struct HomeAssistantThing: WireConvention {
     )
   }
 
-  package func answer(
-    topic received: String,
-    payload: [UInt8],
-    memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer? {
-    guard let levels = levels(of: received, below: topic) else { return nil }
-    let word = WirePayload.word(payload)
+  package func answer(to message: DeviceMessage, memory: DeviceMemory) -> DeviceAnswer? {
+    guard let levels = message.levels(below: topic) else { return nil }
+    let word = message.text
     let changes: [DeviceChange]? =
       switch (part, levels.count == 2 ? levels[0] : nil) {
       case ("switch", nil), ("light", nil):
         ["ON", "OFF"].contains(word) ? [DeviceChange(part, "state", .set(.string(word)))] : nil
-      case ("light", "brightness"): DeviceChange.number(part, "brightness", payload)
+      case ("light", "brightness"): DeviceChange.number(part, "brightness", message)
       case ("light", "rgb"): [DeviceChange(part, "rgb", .set(.string(word)))]
-      case ("light-json", nil): WirePayload.object(payload).flatMap { light($0) }
-      case ("number", nil): DeviceChange.number(part, "value", payload)
-      case ("cover", "position"):
-        DeviceChange.position(part, payload, whole: Self.fullTravel)
+      case ("light-json", nil): message.object.flatMap { light($0) }
+      case ("number", nil): DeviceChange.number(part, "value", message)
+      case ("cover", "position"): DeviceChange.position(part, message, whole: Self.fullTravel)
       case ("cover", nil): DeviceChange.cover(part, word, whole: Self.fullTravel)
-      case ("climate", "temperature"): DeviceChange.number(part, "temperature", payload)
+      case ("climate", "temperature"): DeviceChange.number(part, "temperature", message)
       case ("climate", "mode"): [DeviceChange(part, "mode", .set(.string(word)))]
       default: nil
       }
@@ -77,13 +70,9 @@ package struct HomeAssistantThing: WireConvention {
     return changes.isEmpty ? nil : changes
   }
 
-  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+  package func report(of part: String, memory: DeviceMemory) -> [DeviceMessage] {
     func state(_ name: String, _ path: String) -> DeviceMessage {
-      DeviceMessage(
-        topic: "\(topic)/\(path)",
-        text: memory.text(part, name, at: now),
-        retain: true
-      )
+      DeviceMessage(topic: "\(topic)/\(path)", text: memory.text(part, name), retain: true)
     }
     switch part {
     case "switch": return [state("state", "state")]
@@ -93,7 +82,7 @@ package struct HomeAssistantThing: WireConvention {
       ]
     case "light-json":
       let names = ["state", "brightness", "color_temp", "color"]
-      let members = memory.members(part, names, at: now)
+      let members = memory.members(part, names)
       return [DeviceMessage(topic: "\(topic)/state", json: .object(members), retain: true)]
     case "number": return [state("value", "state")]
     case "cover": return [state("position", "position")]

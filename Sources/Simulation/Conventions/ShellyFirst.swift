@@ -3,7 +3,6 @@
 
 internal import Devices
 package import JSON
-package import LastOut
 import Values
 
 /// A Shelly of the first generation: bare words for relays and rollers, JSON for lights.
@@ -46,30 +45,21 @@ package struct ShellyFirst: WireConvention {
     DeviceMessage(topic: "\(topic)/online", text: isOnline ? "true" : "false", retain: true)
   }
 
-  package func answer(
-    topic received: String,
-    payload: [UInt8],
-    memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer? {
-    guard let levels = levels(of: received, below: topic), levels.count >= 3 else { return nil }
+  package func answer(to message: DeviceMessage, memory: DeviceMemory) -> DeviceAnswer? {
+    guard let levels = message.levels(below: topic), levels.count >= 3 else { return nil }
     let part = levels[0] + "/" + levels[1]
     guard memory.has(part) else { return nil }
     let changes =
       switch levels[0] {
       case "relay":
-        WirePayload.flag(payload, on: "on", off: "off").map {
-          [DeviceChange(part, "on", .set(.boolean($0)))]
-        }
+        message.flag(on: "on", off: "off").map { [DeviceChange(part, "on", .set(.boolean($0)))] }
       case "light", "white", "color":
-        WirePayload.object(payload).flatMap {
-          light(part, $0, has: { memory.has(part, $0) })
-        }
+        message.object.flatMap { light(part, $0, has: { memory.has(part, $0) }) }
       case "roller":
         levels.last == "pos"
-          ? WirePayload.number(payload).flatMap { move(part, to: $0) }
-          : roller(part, WirePayload.word(payload))
-      case "thermostat": DeviceChange.number(part, "target_t", payload)
+          ? message.number.flatMap { move(part, to: $0) }
+          : roller(part, message.text)
+      case "thermostat": DeviceChange.number(part, "target_t", message)
       default: nil as [DeviceChange]?
       }
     return changes.map { DeviceAnswer($0) } ?? .refused()
@@ -117,25 +107,25 @@ package struct ShellyFirst: WireConvention {
     return [DeviceChange(part, "pos", .travel(to: target, whole: Self.fullTravel))]
   }
 
-  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
-    let isOn = memory.value(part, "on", at: now) == true
+  package func report(of part: String, memory: DeviceMemory) -> [DeviceMessage] {
+    let isOn = memory.value(part, "on") == true
     switch part.prefix(while: { $0 != "/" }) {
     case "relay": return [DeviceMessage(topic: "\(topic)/\(part)", text: isOn ? "on" : "off")]
     case "light", "white", "color":
-      let mode = memory.has(part, "mode") ? memory.value(part, "mode", at: now) : "white"
-      let levels = memory.members(part, Self.bounds.keys.sorted(), at: now)
+      let mode = memory.has(part, "mode") ? memory.value(part, "mode") : "white"
+      let levels = memory.members(part, Self.bounds.keys.sorted())
       let shown =
         [JSONValue.Member("ison", .boolean(isOn)), JSONValue.Member("mode", mode)] + levels
       return [DeviceMessage(topic: "\(topic)/\(part)/status", json: .object(shown))]
     case "roller":
-      let word = memory.isMoving(part, at: now) ? "open" : "stop"
+      let word = memory.isMoving(part) ? "open" : "stop"
       return [
         DeviceMessage(topic: "\(topic)/\(part)", text: word),
-        DeviceMessage(topic: "\(topic)/\(part)/pos", text: memory.text(part, "pos", at: now)),
+        DeviceMessage(topic: "\(topic)/\(part)/pos", text: memory.text(part, "pos")),
       ]
     case "thermostat":
       let target: JSONValue = .object([
-        "enabled": true, "value": memory.value(part, "target_t", at: now), "units": "C",
+        "enabled": true, "value": memory.value(part, "target_t"), "units": "C",
       ])
       let valve: JSONValue = .object([
         "pos": 100, "target_t": target,

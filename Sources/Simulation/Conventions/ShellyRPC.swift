@@ -3,7 +3,6 @@
 
 internal import Devices
 package import JSON
-package import LastOut
 import Values
 
 /// A Shelly of the second or a later generation: JSON-RPC with replies and status notifications.
@@ -43,13 +42,8 @@ package struct ShellyRPC: WireConvention {
     DeviceMessage(topic: "\(topic)/online", text: isOnline ? "true" : "false", retain: true)
   }
 
-  package func answer(
-    topic: String,
-    payload: [UInt8],
-    memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer? {
-    guard let request = WirePayload.object(payload), let id = request["id"],
+  package func answer(to message: DeviceMessage, memory: DeviceMemory) -> DeviceAnswer? {
+    guard let request = message.object, let id = request["id"],
       let source = request["src"]?.string, let method = request["method"]?.string
     else { return .refused() }
     let component = request["params"]?["config"]?["id"] ?? request["params"]?["id"]
@@ -57,19 +51,18 @@ package struct ShellyRPC: WireConvention {
     let words = method.split(separator: ".")
     let part = "\(words.first?.lowercased() ?? ""):\(number)"
     func reply(_ name: String, _ body: JSONValue) -> [DeviceMessage] {
-      let frame = JSONValue.object(["id": id, "src": .string(self.topic), "dst": .string(source)])
+      let frame = JSONValue.object(["id": id, "src": .string(topic), "dst": .string(source)])
       guard case .object(let members) = frame else { return [] }
       return [DeviceMessage(topic: "\(source)/rpc", json: .object(members + [.init(name, body)]))]
     }
     guard memory.has(part), let params = request["params"],
-      let changes = changes(method, part, params, memory, at: now)
+      let changes = changes(method, part, params, memory)
     else {
       let error = JSONValue.object(["code": 404, "message": .string("No handler for \(method)")])
       return .refused(reply("error", error))
     }
     let result: JSONValue =
-      method.hasSuffix(".Set")
-      ? .object(["was_on": memory.value(part, "output", at: now)]) : .null
+      method.hasSuffix(".Set") ? .object(["was_on": memory.value(part, "output")]) : .null
     return DeviceAnswer(changes, acknowledgement: reply("result", result))
   }
 
@@ -77,8 +70,7 @@ package struct ShellyRPC: WireConvention {
     _ method: String,
     _ part: String,
     _ params: JSONValue,
-    _ memory: DeviceMemory,
-    at now: Moment
+    _ memory: DeviceMemory
   ) -> [DeviceChange]? {
     switch method {
     case "Switch.Set": return params["on"].map { [DeviceChange(part, "output", .set($0))] }
@@ -101,7 +93,7 @@ package struct ShellyRPC: WireConvention {
     case "Cover.Open": return travel(part, to: 100)
     case "Cover.Close": return travel(part, to: 0)
     case "Cover.Stop":
-      let position = memory.value(part, "current_pos", at: now)
+      let position = memory.value(part, "current_pos")
       return [
         DeviceChange(part, "current_pos", .stop), DeviceChange(part, "target_pos", .set(position)),
       ]
@@ -116,18 +108,17 @@ package struct ShellyRPC: WireConvention {
     ]
   }
 
-  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+  package func report(of part: String, memory: DeviceMemory) -> [DeviceMessage] {
     let number = part.split(separator: ":").last.flatMap { Int64($0) } ?? 0
     var members: [JSONValue.Member] = [.init("id", .integer(number)), .init("source", "MQTT")]
     let names = [
       "output", "brightness", "rgb", "white", "ct", "target_C", "current_C", "current_pos",
       "target_pos",
     ]
-    members += memory.members(part, names, at: now)
+    members += memory.members(part, names)
     if memory.has(part, "current_pos") {
-      let isUp =
-        memory.number(part, "target_pos", at: now) > memory.number(part, "current_pos", at: now)
-      let word = memory.isMoving(part, at: now) ? (isUp ? "opening" : "closing") : "stopped"
+      let isUp = memory.number(part, "target_pos") > memory.number(part, "current_pos")
+      let word = memory.isMoving(part) ? (isUp ? "opening" : "closing") : "stopped"
       members.append(.init("state", .string(word)))
     }
     let params = JSONValue.object([.init(part, .object(members))])

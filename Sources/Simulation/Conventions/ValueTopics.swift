@@ -3,7 +3,6 @@
 
 internal import Devices
 package import JSON
-package import LastOut
 
 /// A device with one topic for commands and one for reports of each value, as cameras of Frigate,
 /// charging points of evcc, inverters of OpenDTU and devices behind Venus OS have.
@@ -36,31 +35,24 @@ package struct ValueTopics: WireConvention {
     }
   }
 
-  package func answer(
-    topic: String,
-    payload: [UInt8],
-    memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer? {
+  package func answer(to message: DeviceMessage, memory: DeviceMemory) -> DeviceAnswer? {
     for (name, value) in values {
-      if topic == value.query { return DeviceAnswer(queriedParts: [name]) }
-      guard topic == value.command else { continue }
+      if message.topic == value.query { return DeviceAnswer(queriedParts: [name]) }
+      guard message.topic == value.command else { continue }
       guard isWrapped else {
-        return DeviceAnswer([
-          DeviceChange(name, "value", .set(.string(WirePayload.word(payload))))
-        ])
+        return DeviceAnswer([DeviceChange(name, "value", .set(.string(message.text)))])
       }
-      guard let wanted = WirePayload.object(payload)?["value"] else { return .refused() }
+      guard let wanted = message.object?["value"] else { return .refused() }
       return DeviceAnswer([DeviceChange(name, "value", .set(wanted))])
     }
     return nil
   }
 
-  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+  package func report(of part: String, memory: DeviceMemory) -> [DeviceMessage] {
     guard let topics = values[part] else { return [] }
-    let value = memory.value(part, "value", at: now)
+    let value = memory.value(part, "value")
     guard isWrapped else {
-      let text = memory.text(part, "value", at: now)
+      let text = memory.text(part, "value")
       return [DeviceMessage(topic: topics.state, text: text, retain: true)]
     }
     return [DeviceMessage(topic: topics.state, json: .object(["value": value]))]
@@ -182,20 +174,15 @@ package struct HomieDevice: WireConvention {
     )
   }
 
-  package func answer(
-    topic received: String,
-    payload: [UInt8],
-    memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer? {
-    guard let levels = levels(of: received, below: topic), levels.count == 3 else { return nil }
+  package func answer(to message: DeviceMessage, memory: DeviceMemory) -> DeviceAnswer? {
+    guard let levels = message.levels(below: topic), levels.count == 3 else { return nil }
     let part = levels[0] + "/" + levels[1]
     guard memory.has(part), let datatype = datatypes[part] else { return nil }
-    let word = WirePayload.word(payload)
+    let word = message.text
     let kind: DeviceChange.Kind
     switch datatype {
     case "float":
-      guard let number = WirePayload.number(payload) else { return .refused() }
+      guard let number = message.number else { return .refused() }
       kind = .travel(to: number, whole: Self.fullTravel)
     case "boolean":
       guard ["true", "false"].contains(word) else { return .refused() }
@@ -212,13 +199,9 @@ package struct HomieDevice: WireConvention {
     ])
   }
 
-  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+  package func report(of part: String, memory: DeviceMemory) -> [DeviceMessage] {
     [("/$target", "target"), ("", "value")].map { path, name in
-      DeviceMessage(
-        topic: "\(topic)/\(part)\(path)",
-        text: memory.text(part, name, at: now),
-        retain: true
-      )
+      DeviceMessage(topic: "\(topic)/\(part)\(path)", text: memory.text(part, name), retain: true)
     }
   }
 }

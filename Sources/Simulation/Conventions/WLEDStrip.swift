@@ -3,7 +3,6 @@
 
 import Devices
 internal import JSON
-package import LastOut
 internal import Values
 
 /// A strip with WLED: JSON on `/api`, brightness and power on the device topic, color on `/col`;
@@ -30,30 +29,23 @@ package struct WLEDStrip: WireConvention {
     DeviceMessage(topic: "\(topic)/status", text: isOnline ? "online" : "offline", retain: true)
   }
 
-  package func answer(
-    topic received: String,
-    payload: [UInt8],
-    memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer? {
-    let word = WirePayload.word(payload)
-    if received == "\(topic)/col" {
+  package func answer(to message: DeviceMessage, memory: DeviceMemory) -> DeviceAnswer? {
+    let word = message.text
+    if message.topic == "\(topic)/col" {
       guard word.hasPrefix("#"), [7, 9].contains(word.utf8.count) else { return .refused() }
       return DeviceAnswer([DeviceChange(Self.part, "color", .set(.string(word.uppercased())))])
     }
-    if received == "\(topic)/api" {
-      return WirePayload.object(payload).flatMap { json($0, memory, at: now) } ?? .refused()
+    if message.topic == "\(topic)/api" {
+      return message.object.flatMap { json($0, memory) } ?? .refused()
     }
-    let isOn = memory.number(Self.part, "brightness", at: now) > 0
-    let last = memory.value(Self.part, "last", at: now)
+    let isOn = memory.number(Self.part, "brightness") > 0
+    let last = memory.value(Self.part, "last")
     switch word {
     case "ON": return DeviceAnswer([brightness(last)])
     case "OFF": return DeviceAnswer([brightness(0)])
     case "T": return DeviceAnswer([brightness(isOn ? 0 : last)])
     default:
-      guard let asked = WirePayload.number(payload), (0...255).contains(asked) else {
-        return .refused()
-      }
+      guard let asked = message.number, (0...255).contains(asked) else { return .refused() }
       let value = JSONValue.integer(Int64(asked))
       let memories = asked > 0 ? [DeviceChange(Self.part, "last", .set(value))] : []
       return DeviceAnswer([brightness(value)] + memories)
@@ -61,14 +53,10 @@ package struct WLEDStrip: WireConvention {
   }
 
   /// As `deserializeState` of WLED's json.cpp: first the brightness, then the power.
-  private func json(
-    _ command: JSONValue,
-    _ memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer? {
+  private func json(_ command: JSONValue, _ memory: DeviceMemory) -> DeviceAnswer? {
     var changes: [DeviceChange] = []
-    var last = memory.value(Self.part, "last", at: now)
-    var level = memory.number(Self.part, "brightness", at: now)
+    var last = memory.value(Self.part, "last")
+    var level = memory.number(Self.part, "brightness")
     if let asked = command["bri"]?.double {
       guard (0...255).contains(asked) else { return nil }
       level = asked
@@ -95,11 +83,11 @@ package struct WLEDStrip: WireConvention {
     DeviceChange(Self.part, "brightness", .set(value))
   }
 
-  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
-    let brightness = memory.text(part, "brightness", at: now)
+  package func report(of part: String, memory: DeviceMemory) -> [DeviceMessage] {
+    let brightness = memory.text(part, "brightness")
     return [
       DeviceMessage(topic: "\(topic)/g", text: brightness),
-      DeviceMessage(topic: "\(topic)/c", text: memory.text(part, "color", at: now)),
+      DeviceMessage(topic: "\(topic)/c", text: memory.text(part, "color")),
       DeviceMessage(topic: "\(topic)/v", text: "<vs><ac>\(brightness)</ac></vs>"),
     ]
   }

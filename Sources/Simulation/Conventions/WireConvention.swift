@@ -22,48 +22,36 @@ package protocol WireConvention: Sendable {
   var greeting: [DeviceMessage] { get }
 
   /// The answer to a message; `nil` for a message that is not for the device.
-  func answer(
-    topic: String,
-    payload: [UInt8],
-    memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer?
+  func answer(to message: DeviceMessage, memory: DeviceMemory) -> DeviceAnswer?
 
   /// The messages that report the state of a part.
-  func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage]
+  func report(of part: String, memory: DeviceMemory) -> [DeviceMessage]
 }
 
 extension WireConvention {
   package var greeting: [DeviceMessage] { [availability(true)].compactMap(\.self) }
+}
 
-  /// The levels of a topic below `prefix`; `nil` for any other topic.
-  package func levels(of topic: String, below prefix: String) -> [String]? {
+/// Reads messages as devices do.
+extension DeviceMessage {
+  /// The levels of the topic below `prefix`; `nil` for any other topic.
+  func levels(below prefix: String) -> [String]? {
     guard topic.hasPrefix(prefix + "/") else { return nil }
     return topic.dropFirst(prefix.count + 1).split(separator: "/").map(String.init)
   }
-}
-
-/// Reads payloads as devices do.
-package enum WirePayload {
-  /// The payload as text.
-  package static func word(_ payload: [UInt8]) -> String {
-    String(decoding: payload, as: UTF8.self)
-  }
 
   /// The JSON object in the payload, if it is one.
-  package static func object(_ payload: [UInt8]) -> JSONValue? {
+  package var object: JSONValue? {
     guard let value = try? JSONParser.parse(payload.span), case .object = value else { return nil }
     return value
   }
 
   /// The number in the payload, if it is one.
-  package static func number(_ payload: [UInt8]) -> Double? {
-    NumberText.parse(payload.span).flatMap { $0.isFinite ? $0 : nil }
-  }
+  var number: Double? { NumberText.parse(payload.span).flatMap { $0.isFinite ? $0 : nil } }
 
   /// Whether the payload is `on` or `off`; `nil` if it is neither.
-  package static func flag(_ payload: [UInt8], on: String, off: String) -> Bool? {
-    switch word(payload) {
+  func flag(on: String, off: String) -> Bool? {
+    switch text {
     case on: true
     case off: false
     default: nil
@@ -108,9 +96,9 @@ package struct DeviceChange: Sendable {
     self.kind = kind
   }
 
-  /// Sets a value to the number in a payload; `nil` if it is none.
-  static func number(_ part: String, _ name: String, _ payload: [UInt8]) -> [DeviceChange]? {
-    WirePayload.number(payload).map { [DeviceChange(part, name, .set(JSONValue(shortest: $0)))] }
+  /// Sets a value to the number in a message; `nil` if it is none.
+  static func number(_ part: String, _ name: String, _ message: DeviceMessage) -> [DeviceChange]? {
+    message.number.map { [DeviceChange(part, name, .set(JSONValue(shortest: $0)))] }
   }
 
   /// Opens, closes or stops a cover; `nil` for any other word.
@@ -123,11 +111,13 @@ package struct DeviceChange: Sendable {
     }
   }
 
-  /// Moves a cover to the position in a payload; `nil` if it is no number.
-  static func position(_ part: String, _ payload: [UInt8], whole: Duration) -> [DeviceChange]? {
-    WirePayload.number(payload).map {
-      [DeviceChange(part, "position", .travel(to: $0, whole: whole))]
-    }
+  /// Moves a cover to the position in a message; `nil` if it is no number.
+  static func position(
+    _ part: String,
+    _ message: DeviceMessage,
+    whole: Duration
+  ) -> [DeviceChange]? {
+    message.number.map { [DeviceChange(part, "position", .travel(to: $0, whole: whole))] }
   }
 }
 
@@ -159,13 +149,15 @@ package struct DeviceAnswer: Sendable {
   }
 }
 
-/// The values of a simulated device's parts, some of which may be moving.
+/// The values of a simulated device's parts at a time, some of which may be moving.
 package struct DeviceMemory: Sendable {
   private enum StoredValue: Sendable {
     case resting(JSONValue)
     case moving(Ramp)
   }
 
+  /// The time of the values.
+  package internal(set) var now = Moment.zero
   private var parts: [String: [String: StoredValue]] = [:]
 
   /// Creates parts with constant values.
@@ -182,7 +174,7 @@ package struct DeviceMemory: Sendable {
   }
 
   /// A value of a part, rounded to a whole number while it moves; null if there is none.
-  package func value(_ part: String, _ name: String, at now: Moment) -> JSONValue {
+  package func value(_ part: String, _ name: String) -> JSONValue {
     switch parts[part]?[name] {
     case nil: .null
     case .resting(let value): value
@@ -193,39 +185,39 @@ package struct DeviceMemory: Sendable {
   }
 
   /// A number of a part; 0 if there is none.
-  package func number(_ part: String, _ name: String, at now: Moment) -> Double {
+  package func number(_ part: String, _ name: String) -> Double {
     if case .moving(let ramp) = parts[part]?[name] { return ramp.value(at: now) }
-    return value(part, name, at: now).double ?? 0
+    return value(part, name).double ?? 0
   }
 
   /// A value of a part as bare text.
-  package func text(_ part: String, _ name: String, at now: Moment) -> String {
-    let value = value(part, name, at: now)
+  package func text(_ part: String, _ name: String) -> String {
+    let value = value(part, name)
     return value.string ?? JSONWriter.text(value)
   }
 
   /// Those of the named values that a part has, as the members of an object.
-  func members(_ part: String, _ names: [String], at now: Moment) -> [JSONValue.Member] {
-    names.filter { has(part, $0) }.map { JSONValue.Member($0, value(part, $0, at: now)) }
+  func members(_ part: String, _ names: [String]) -> [JSONValue.Member] {
+    names.filter { has(part, $0) }.map { JSONValue.Member($0, value(part, $0)) }
   }
 
-  package func isMoving(_ part: String, at now: Moment) -> Bool {
+  package func isMoving(_ part: String) -> Bool {
     parts[part, default: [:]].values.contains {
       if case .moving(let ramp) = $0 { ramp.isMoving(at: now) } else { false }
     }
   }
 
   /// The end of the first movement of a part to end; `nil` if nothing moves.
-  package func nextEnd(_ part: String, at now: Moment) -> Moment? {
+  package func nextEnd(_ part: String) -> Moment? {
     parts[part, default: [:]].values.compactMap {
       if case .moving(let ramp) = $0, ramp.isMoving(at: now) { ramp.end } else { nil }
     }.min()
   }
 
   /// Applies a change; a change of an unknown part has no effect.
-  package mutating func apply(_ change: DeviceChange, at now: Moment) {
+  package mutating func apply(_ change: DeviceChange) {
     guard has(change.part) else { return }
-    let current = number(change.part, change.name, at: now)
+    let current = number(change.part, change.name)
     let stored: StoredValue =
       switch change.kind {
       case .set(let value): .resting(value)
@@ -275,7 +267,8 @@ package struct ConventionalDevice<Convention: WireConvention>: SimulatedDevice {
   }
 
   package mutating func start(at now: Moment) -> [DeviceMessage] {
-    convention.greeting + memory.partNames.flatMap { report($0, at: now) }
+    memory.now = now
+    return convention.greeting + memory.partNames.flatMap { report($0) }
   }
 
   package mutating func receive(
@@ -283,8 +276,9 @@ package struct ConventionalDevice<Convention: WireConvention>: SimulatedDevice {
     payload: [UInt8],
     at now: Moment
   ) -> [DeviceMessage] {
-    let answer = convention.answer(topic: topic, payload: payload, memory: memory, at: now)
-    guard let answer else { return [] }
+    memory.now = now
+    let message = DeviceMessage(topic: topic, payload: payload)
+    guard let answer = convention.answer(to: message, memory: memory) else { return [] }
     if answer.isRefusal { tally.refused += 1 }
     if answer.queriedParts.isEmpty { tally.received += 1 }
     pending.append((now.advanced(by: Self.replyDelay), answer))
@@ -292,25 +286,25 @@ package struct ConventionalDevice<Convention: WireConvention>: SimulatedDevice {
   }
 
   package mutating func wake(at now: Moment) -> [DeviceMessage] {
+    memory.now = now
     var messages: [DeviceMessage] = []
     while let next = pending.first, next.due <= now {
       pending.removeFirst()
-      for change in next.answer.changes { memory.apply(change, at: now) }
+      for change in next.answer.changes { memory.apply(change) }
       messages += next.answer.acknowledgement
       let parts = next.answer.changes.map(\.part) + next.answer.queriedParts
-      for part in parts.uniqued { messages += report(part, at: now) }
+      for part in parts.uniqued { messages += report(part) }
     }
     let moving = nextReports.filter { $0.value <= now }.keys.sorted()
-    for part in moving { messages += report(part, at: now) }
+    for part in moving { messages += report(part) }
     return messages
   }
 
   /// Creates the state messages of a part and schedules the next ones.
-  private mutating func report(_ part: String, at now: Moment) -> [DeviceMessage] {
-    nextReports[part] = memory.nextEnd(part, at: now).map {
-      min(now.advanced(by: Self.reportInterval), $0)
-    }
-    return convention.report(of: part, memory: memory, at: now)
+  private mutating func report(_ part: String) -> [DeviceMessage] {
+    let next = memory.now.advanced(by: Self.reportInterval)
+    nextReports[part] = memory.nextEnd(part).map { min(next, $0) }
+    return convention.report(of: part, memory: memory)
   }
 }
 

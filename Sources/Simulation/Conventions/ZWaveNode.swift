@@ -3,7 +3,7 @@
 
 internal import Devices
 package import JSON
-package import LastOut
+import LastOut
 import Values
 
 /// A node behind Z-Wave JS UI, with topics of the type ValueID or by name.
@@ -46,37 +46,28 @@ package struct ZWaveNode: WireConvention {
     return DeviceMessage(topic: "\(topic)/status", json: isRaw ? plain : object, retain: true)
   }
 
-  package func answer(
-    topic received: String,
-    payload: [UInt8],
-    memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer? {
-    guard let levels = levels(of: received, below: topic), levels.count >= 4 else { return nil }
+  package func answer(to message: DeviceMessage, memory: DeviceMemory) -> DeviceAnswer? {
+    guard let levels = message.levels(below: topic), levels.count >= 4 else { return nil }
     let part = levels[0] + "/" + levels[1]
     var name = levels[2...].dropLast().joined(separator: "/")
     if name == "currentValue" { name = "targetValue" }
     guard memory.has(part, name) else { return nil }
-    let object = WirePayload.object(payload)
+    let object = message.object
     let duration = Self.duration(object?["options"]?["transitionDuration"]?.string)
-    if let number = object?["value"]?.double ?? WirePayload.number(payload) {
+    if let number = object?["value"]?.double ?? message.number {
       let value = JSONValue(shortest: number)
       guard name == "targetValue" else {
         return DeviceAnswer([DeviceChange(part, name, .set(value))])
       }
       if number == 255 {
-        let last = memory.value(part, "lastValue", at: now)
+        let last = memory.value(part, "lastValue")
         return DeviceAnswer([DeviceChange(part, "currentValue", .set(last))])
       }
       guard (0...99).contains(number) else { return .refused() }
       let movement = duration.map { DeviceChange.Kind.move(to: number, over: $0) }
       return DeviceAnswer([
         DeviceChange(part, name, .set(value)),
-        DeviceChange(
-          part,
-          "lastValue",
-          .set(number > 0 ? value : memory.value(part, "lastValue", at: now))
-        ),
+        DeviceChange(part, "lastValue", .set(number > 0 ? value : memory.value(part, "lastValue"))),
         DeviceChange(part, "currentValue", movement ?? .travel(to: number, whole: Self.fullTravel)),
       ])
     }
@@ -86,11 +77,7 @@ package struct ZWaveNode: WireConvention {
         DeviceChange(part, name, .set(color)), DeviceChange(part, "currentColor", .set(color)),
       ])
     }
-    let said =
-      object?["value"]
-      ?? WirePayload.flag(payload, on: "true", off: "false").map {
-        .boolean($0)
-      }
+    let said = object?["value"] ?? message.flag(on: "true", off: "false").map { .boolean($0) }
     guard let value = said, case .boolean = value else { return .refused() }
     return DeviceAnswer([
       DeviceChange(part, "targetValue", .set(value)),
@@ -104,13 +91,13 @@ package struct ZWaveNode: WireConvention {
     return .milliseconds(Int64(seconds * 1000))
   }
 
-  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+  package func report(of part: String, memory: DeviceMemory) -> [DeviceMessage] {
     let names = [
       "targetValue", "currentValue", "targetColor", "currentColor", "setpoint/1", "mode",
     ]
     return names.filter { memory.has(part, $0) }.map { name in
-      let value = memory.value(part, name, at: now)
-      let time = JSONValue.integer(Int64(now.nanoseconds / 1_000_000))
+      let value = memory.value(part, name)
+      let time = JSONValue.integer(Int64(memory.now.nanoseconds / 1_000_000))
       return DeviceMessage(
         topic: "\(topic)/\(part)/\(name)",
         json: isRaw ? value : .object(["time": time, "value": value])

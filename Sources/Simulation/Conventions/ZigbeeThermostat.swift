@@ -3,7 +3,6 @@
 
 import Devices
 internal import JSON
-package import LastOut
 
 /// A radiator valve behind Zigbee2MQTT, with its attributes in one JSON object.
 package struct ZigbeeThermostat: WireConvention {
@@ -25,14 +24,9 @@ package struct ZigbeeThermostat: WireConvention {
     .zigbeeAvailability(topic, isOnline: isOnline)
   }
 
-  package func answer(
-    topic received: String,
-    payload: [UInt8],
-    memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer? {
-    if received == "\(topic)/get" { return DeviceAnswer(queriedParts: [Self.part]) }
-    guard let command = WirePayload.object(payload) else { return .refused() }
+  package func answer(to message: DeviceMessage, memory: DeviceMemory) -> DeviceAnswer? {
+    if message.topic == "\(topic)/get" { return DeviceAnswer(queriedParts: [Self.part]) }
+    guard let command = message.object else { return .refused() }
     var changes: [DeviceChange] = []
     if let asked = command["occupied_heating_setpoint"], let value = asked.double,
       (5...30).contains(value)
@@ -45,9 +39,9 @@ package struct ZigbeeThermostat: WireConvention {
     return changes.isEmpty ? .refused() : DeviceAnswer(changes)
   }
 
-  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+  package func report(of part: String, memory: DeviceMemory) -> [DeviceMessage] {
     let names = ["occupied_heating_setpoint", "system_mode"]
-    let members = memory.members(part, names, at: now)
+    let members = memory.members(part, names)
     let temperature = JSONValue.Member("local_temperature", 19.5)
     return [DeviceMessage(topic: topic, json: .object(members + [temperature]), retain: true)]
   }
@@ -74,34 +68,25 @@ package struct TasmotaShutter: WireConvention {
     DeviceMessage(topic: "tele/\(name)/LWT", text: isOnline ? "Online" : "Offline", retain: true)
   }
 
-  package func answer(
-    topic: String,
-    payload: [UInt8],
-    memory: DeviceMemory,
-    at now: Moment
-  ) -> DeviceAnswer? {
-    guard topic.lowercased().hasSuffix("/shutterposition1") else {
+  package func answer(to message: DeviceMessage, memory: DeviceMemory) -> DeviceAnswer? {
+    guard message.topic.lowercased().hasSuffix("/shutterposition1") else {
       return .refused([
         DeviceMessage(topic: "stat/\(name)/RESULT", json: .object(["Command": "Unknown"]))
       ])
     }
     // An empty payload is a query.
-    if payload.isEmpty { return DeviceAnswer(queriedParts: [Self.part]) }
+    if message.payload.isEmpty { return DeviceAnswer(queriedParts: [Self.part]) }
     let target: Double
-    switch WirePayload.word(payload).uppercased() {
+    switch message.text.uppercased() {
     case "OPEN": target = 100
     case "CLOSE": target = 0
     case "STOP":
       return DeviceAnswer([
         DeviceChange(Self.part, "position", .stop),
-        DeviceChange(
-          Self.part,
-          "target",
-          .set(memory.value(Self.part, "position", at: now))
-        ),
+        DeviceChange(Self.part, "target", .set(memory.value(Self.part, "position"))),
       ])
     default:
-      guard let asked = WirePayload.number(payload), (0...100).contains(asked) else {
+      guard let asked = message.number, (0...100).contains(asked) else {
         return .refused([
           DeviceMessage(topic: "stat/\(name)/RESULT", json: .object(["Command": "Error"]))
         ])
@@ -114,18 +99,17 @@ package struct TasmotaShutter: WireConvention {
     ])
   }
 
-  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
-    let position = memory.number(part, "position", at: now)
-    let target = memory.number(part, "target", at: now)
-    let direction: JSONValue =
-      memory.isMoving(part, at: now) ? (target > position ? 1 : -1) : 0
+  package func report(of part: String, memory: DeviceMemory) -> [DeviceMessage] {
+    let position = memory.number(part, "position")
+    let target = memory.number(part, "target")
+    let direction: JSONValue = memory.isMoving(part) ? (target > position ? 1 : -1) : 0
     return [
       DeviceMessage(
         topic: "stat/\(name)/RESULT",
         json: .object([
           "Shutter1": .object([
-            "Position": memory.value(part, "position", at: now), "Direction": direction,
-            "Target": memory.value(part, "target", at: now),
+            "Position": memory.value(part, "position"), "Direction": direction,
+            "Target": memory.value(part, "target"),
           ])
         ])
       )
