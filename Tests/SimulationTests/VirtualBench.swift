@@ -29,7 +29,7 @@ struct VirtualBench<Device: SimulatedDevice> {
   /// Sends the device one message at `milliseconds`.
   mutating func send(_ payload: String, to topic: String, at milliseconds: Int) {
     advance(to: milliseconds)
-    record(device.receive(topic: topic, payload: Array(payload.utf8), at: now))
+    record(device.receive(DeviceMessage(topic: topic, text: payload), at: now))
   }
 
   /// Returns the log and clears it.

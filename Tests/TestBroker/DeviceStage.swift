@@ -83,12 +83,8 @@ package final class DeviceStage {
     guard let actor = actors[name], actor.isUp, !actor.isDeaf,
       actor.device.listens(to: message.topic)
     else { return }
-    let messages = actors[name]?.device.receive(
-      topic: message.topic,
-      payload: message.payload,
-      at: EventLoop.now()
-    )
-    publish(messages ?? [])
+    let command = DeviceMessage(topic: message.topic, payload: message.payload)
+    publish(actors[name]?.device.receive(command, at: EventLoop.now()) ?? [])
   }
 
   private func publish(_ messages: [DeviceMessage]) {

@@ -271,13 +271,8 @@ package struct ConventionalDevice<Convention: WireConvention>: SimulatedDevice {
     return convention.greeting + memory.partNames.flatMap { report($0) }
   }
 
-  package mutating func receive(
-    topic: String,
-    payload: [UInt8],
-    at now: Moment
-  ) -> [DeviceMessage] {
+  package mutating func receive(_ message: DeviceMessage, at now: Moment) -> [DeviceMessage] {
     memory.now = now
-    let message = DeviceMessage(topic: topic, payload: payload)
     guard let answer = convention.answer(to: message, memory: memory) else { return [] }
     if answer.isRefusal { tally.refused += 1 }
     if answer.queriedParts.isEmpty { tally.received += 1 }

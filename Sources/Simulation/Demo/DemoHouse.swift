@@ -397,19 +397,13 @@ package struct SlowThermostat: SimulatedDevice {
     [DeviceMessage(topic: "\(topic)/status", text: "online", retain: true), report()]
   }
 
-  package mutating func receive(
-    topic received: String,
-    payload: [UInt8],
-    at now: Moment
-  ) -> [DeviceMessage] {
+  package mutating func receive(_ message: DeviceMessage, at now: Moment) -> [DeviceMessage] {
     tally.received += 1
     guard now >= busyUntil else {
       tally.dropped += 1
       return []
     }
-    guard let value = (try? JSONParser.parse(payload.span))?["setpoint"]?.double,
-      (5...30).contains(value)
-    else {
+    guard let value = message.object?["setpoint"]?.double, (5...30).contains(value) else {
       tally.refused += 1
       return []
     }

@@ -420,7 +420,10 @@ package struct DirectReplay {
     var payload: [UInt8] = []
     property.command.payload.render(property.wireValue(of: value), into: &payload)
     commands += 1
-    send(payload, to: property.command.topic, at: now)
+    let message = DeviceMessage(topic: property.command.topic, payload: payload)
+    for index in devices.indices where devices[index].listens(to: message.topic) {
+      record(devices[index].receive(message, at: now))
+    }
     for (key, target) in targets { ledger.target(key, target.json) }
   }
 
@@ -439,12 +442,6 @@ package struct DirectReplay {
     }
   }
 
-  private mutating func send(_ payload: [UInt8], to topic: String, at now: Moment) {
-    for index in devices.indices where devices[index].listens(to: topic) {
-      record(devices[index].receive(topic: topic, payload: payload, at: now))
-    }
-  }
-
   private mutating func wakeDevices(through end: Moment) {
     while let wake = devices.compactMap(\.nextWake).min(), wake <= end {
       for index in devices.indices where devices[index].nextWake.map({ $0 <= wake }) == true {
@@ -455,8 +452,7 @@ package struct DirectReplay {
 
   private mutating func record(_ messages: [DeviceMessage]) {
     for message in messages {
-      let document = (try? JSONParser.parse(message.payload.span)) ?? .string(message.text)
-      ledger.report(topic: message.topic, document: document)
+      ledger.report(topic: message.topic, document: message.document)
     }
   }
 }

@@ -170,8 +170,7 @@ package final class DemoStage {
       show(event, of: key)
     }
     driver.onReport = { [unowned self] message in
-      let document = (try? JSONParser.parse(message.payload.span)) ?? .string(message.text)
-      ledger.report(topic: message.topic, document: document)
+      ledger.report(topic: message.topic, document: message.document)
     }
   }
 
@@ -320,8 +319,9 @@ package final class DeviceDriver {
   private func receive(_ topic: String, _ payload: [UInt8]) {
     wake()
     let now = EventLoop.now()
+    let message = DeviceMessage(topic: topic, payload: payload)
     for index in devices.indices where devices[index].listens(to: topic) {
-      publish(devices[index].receive(topic: topic, payload: payload, at: now))
+      publish(devices[index].receive(message, at: now))
     }
     armTimer()
   }

@@ -27,7 +27,7 @@ package protocol SimulatedDevice: Sendable {
   mutating func start(at now: Moment) -> [DeviceMessage]
 
   /// Handles one message; replies to invalid ones as the real device does.
-  mutating func receive(topic: String, payload: [UInt8], at now: Moment) -> [DeviceMessage]
+  mutating func receive(_ message: DeviceMessage, at now: Moment) -> [DeviceMessage]
 
   /// Advances the device to `now`.
   mutating func wake(at now: Moment) -> [DeviceMessage]
@@ -84,8 +84,11 @@ package struct DeviceMessage: Hashable, Sendable {
     )
   }
 
-  /// The payload as text, for display.
+  /// The payload as text.
   package var text: String { String(decoding: payload, as: UTF8.self) }
+
+  /// The payload as JSON, or as a text if it is none.
+  var document: JSONValue { (try? JSONParser.parse(payload.span)) ?? .string(text) }
 }
 
 /// A quantity that changes linearly from one value to another.
@@ -167,15 +170,10 @@ package struct TasmotaDimmer: SimulatedDevice {
     ]
   }
 
-  package mutating func receive(
-    topic received: String,
-    payload: [UInt8],
-    at now: Moment
-  ) -> [DeviceMessage] {
-    guard let command = received.split(separator: "/").last?.lowercased() else { return [] }
-    let text = String(decoding: payload, as: UTF8.self)
-    var messages = answer(to: command, text)
-    if reportsState, !text.isEmpty {
+  package mutating func receive(_ message: DeviceMessage, at now: Moment) -> [DeviceMessage] {
+    guard let command = message.topic.split(separator: "/").last?.lowercased() else { return [] }
+    var messages = answer(to: command, message.text)
+    if reportsState, !message.payload.isEmpty {
       messages.append(DeviceMessage(topic: "tele/\(name)/STATE", json: state))
     }
     replies.append((now.advanced(by: Self.replyDelay), messages))
@@ -340,14 +338,10 @@ package struct MovingCover: SimulatedDevice {
     [.zigbeeAvailability(topic, isOnline: true), report(at: now)]
   }
 
-  package mutating func receive(
-    topic received: String,
-    payload: [UInt8],
-    at now: Moment
-  ) -> [DeviceMessage] {
-    if received == "\(topic)/get" { return [report(at: now)] }
+  package mutating func receive(_ message: DeviceMessage, at now: Moment) -> [DeviceMessage] {
+    if message.topic == "\(topic)/get" { return [report(at: now)] }
     tally.received += 1
-    guard let target = target(of: payload, at: now) else {
+    guard let target = target(of: message, at: now) else {
       tally.refused += 1
       return []
     }
@@ -361,10 +355,10 @@ package struct MovingCover: SimulatedDevice {
     return [report(at: now)]
   }
 
-  private func target(of payload: [UInt8], at now: Moment) -> Double? {
-    let command = (try? JSONParser.parse(payload.span)) ?? .null
-    if let asked = command["position"]?.double { return min(max(asked, 0), 100) }
-    let word = command["state"]?.string ?? String(decoding: payload, as: UTF8.self)
+  private func target(of message: DeviceMessage, at now: Moment) -> Double? {
+    let command = message.object
+    if let asked = command?["position"]?.double { return min(max(asked, 0), 100) }
+    let word = command?["state"]?.string ?? message.text
     switch word.uppercased() {
     case "OPEN": return 100
     case "CLOSE": return 0

@@ -56,14 +56,10 @@ package struct ZigbeeLamp: SimulatedDevice {
     ]
   }
 
-  package mutating func receive(
-    topic received: String,
-    payload: [UInt8],
-    at now: Moment
-  ) -> [DeviceMessage] {
-    if received == "\(topic)/get" { return [report(at: now)] }
+  package mutating func receive(_ message: DeviceMessage, at now: Moment) -> [DeviceMessage] {
+    if message.topic == "\(topic)/get" { return [report(at: now)] }
     tally.received += 1
-    guard let command = Self.command(topic: received, payload: payload) else {
+    guard let command = Self.command(message) else {
       tally.refused += 1
       return [
         DeviceMessage(
@@ -90,20 +86,15 @@ package struct ZigbeeLamp: SimulatedDevice {
   }
 
   /// Converts a payload to the object form; `nil` if Zigbee2MQTT does not accept it.
-  private static func command(topic: String, payload: [UInt8]) -> JSONValue? {
-    let text = String(decoding: payload, as: UTF8.self)
-    if topic.hasSuffix("/set") {
-      if ["ON", "OFF", "TOGGLE"].contains(text.uppercased()) {
-        return .object(["state": .string(text)])
+  private static func command(_ message: DeviceMessage) -> JSONValue? {
+    if message.topic.hasSuffix("/set") {
+      guard ["ON", "OFF", "TOGGLE"].contains(message.text.uppercased()) else {
+        return message.object
       }
-      guard let value = try? JSONParser.parse(payload.span), case .object = value else {
-        return nil
-      }
-      return value
+      return .object(["state": .string(message.text)])
     }
-    guard let attribute = topic.split(separator: "/").last else { return nil }
-    let value = (try? JSONParser.parse(payload.span)) ?? .string(text)
-    return .object([JSONValue.Member(String(attribute), value)])
+    guard let attribute = message.topic.split(separator: "/").last else { return nil }
+    return .object([JSONValue.Member(String(attribute), message.document)])
   }
 
   private mutating func apply(_ command: JSONValue, at now: Moment) {
