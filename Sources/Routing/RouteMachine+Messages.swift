@@ -24,11 +24,11 @@ extension RouteMachine {
     var verdict = Verdict.accepted
     for key in keys {
       received += 1
-      let route = routes[outputs[Int(key.rawValue)].route]
+      let route = routes[outputs[key].route]
       if retained, route.rewriter == nil, route.configuration.policy != nil {
         verdict = .retained
       } else if hasReturned(payload, for: key, at: now) {
-        verdict = .returned(to: outputs[Int(key.rawValue)].topic)
+        verdict = .returned(to: outputs[key].topic)
       } else if let rewriter = route.rewriter {
         let message = announcement(payload, document, for: key, by: rewriter)
         if !forward(message.payload.span, nil, trail, for: key, retain: true, at: now) {
@@ -67,7 +67,7 @@ extension RouteMachine {
     for key: KeyIndex,
     by rewriter: AnnouncementRewriter
   ) -> (payload: [UInt8], isRead: Bool) {
-    let topic = outputs[Int(key.rawValue)].topic
+    let topic = outputs[key].topic
     guard !payload.isEmpty, AnnouncementRewriter.isAnnouncement(topic) else {
       return (Bytes.of(payload), true)
     }
@@ -86,8 +86,8 @@ extension RouteMachine {
     retain: Bool,
     at now: Moment
   ) -> Bool {
-    dropExpired(Int(key.rawValue), at: now)
-    if payload.count > payloadLimit { dropLarge(Int(key.rawValue)) }
+    dropExpired(key, at: now)
+    if payload.count > payloadLimit { dropLarge(key) }
     guard waitingCount < limit else { return false }
     let content = self.content(payload, document, trail, for: key)
     guard follow(content, for: key, at: now) else { return false }
@@ -96,10 +96,10 @@ extension RouteMachine {
   }
 
   /// Drops the large messages of a topic: each states everything, and many would fill the memory.
-  private mutating func dropLarge(_ place: Int) {
-    let before = outputs[place].waiting.count
-    outputs[place].waiting.removeAll { $0.content.size > payloadLimit }
-    let dropped = before - outputs[place].waiting.count
+  private mutating func dropLarge(_ key: KeyIndex) {
+    let before = outputs[key].waiting.count
+    outputs[key].waiting.removeAll { $0.content.size > payloadLimit }
+    let dropped = before - outputs[key].waiting.count
     statistics.collapsed += UInt64(dropped)
     waitingCount -= dropped
   }
@@ -152,18 +152,17 @@ extension RouteMachine {
       body: .bytes(Bytes.of(payload)),
       trail: trail,
       stamp: received,
-      document: outputs[Int(key.rawValue)].target == nil ? nil : document
+      document: outputs[key].target == nil ? nil : document
     )
   }
 
   /// Flushes pending content of the other kind than `newer`, since neither can replace the other;
   /// `false` when there is no room for both.
   private mutating func separate(from newer: Content, _ key: KeyIndex, at now: Moment) -> Bool {
-    let place = Int(key.rawValue)
     let older = core.pending(key)?.value
-    let settled = outputs[place].waiting.last.flatMap { $0.isPassed ? nil : $0.content }
+    let settled = outputs[key].waiting.last.flatMap { $0.isPassed ? nil : $0.content }
     guard let before = older ?? settled, !before.isSameKind(as: newer) else { return true }
-    dropExpired(place, at: now)
+    dropExpired(key, at: now)
     guard waitingCount < limit else { return false }
     if older != nil { flush(key, at: now) }
     return true
@@ -174,21 +173,20 @@ extension RouteMachine {
   ///
   /// There is always room for it: a topic has at most one.
   private mutating func hurry(_ content: Content, for key: KeyIndex, at now: Moment) {
-    let place = Int(key.rawValue)
     _ = follow(content, for: key, isUrgent: true, at: now)
     if case .cancelled = core.cancel(key) { statistics.collapsed += 1 }
-    let dropped = outputs[place].waiting.count
+    let dropped = outputs[key].waiting.count
     statistics.collapsed += UInt64(dropped)
     waitingCount += 1 - dropped
-    outputs[place].waiting.removeAll()
-    outputs[place].waiting.append(
+    outputs[key].waiting.removeAll()
+    outputs[key].waiting.append(
       Entry(content: content, retain: false, isPassed: true, isUrgent: true, readyAt: now)
     )
-    guard !outputs[place].isQueued, outputs[place].inFlight == nil, !returns.isPaused(key) else {
+    guard !outputs[key].isQueued, outputs[key].inFlight == nil, !returns.isPaused(key) else {
       return
     }
-    outputs[place].isQueued = true
-    order[routes[outputs[place].route].to].prepend(key)
+    outputs[key].isQueued = true
+    order[routes[outputs[key].route].to].prepend(key)
   }
 
   /// Moves everything whose quiet period has ended to its broker's queue.
@@ -221,26 +219,24 @@ extension RouteMachine {
     isPassed: Bool,
     at now: Moment
   ) {
-    let place = Int(key.rawValue)
     var entry = Entry(content: content, retain: retain, isPassed: isPassed, readyAt: now)
-    if let last = outputs[place].waiting.last, entry.canReplace(last) {
+    if let last = outputs[key].waiting.last, entry.canReplace(last) {
       statistics.collapsed += 1
       entry.content = last.content.replaced(by: content)
-      outputs[place].waiting.replaceLast(entry)
+      outputs[key].waiting.replaceLast(entry)
     } else {
-      outputs[place].waiting.append(entry)
+      outputs[key].waiting.append(entry)
       waitingCount += 1
     }
     schedule(key)
   }
 
   private mutating func schedule(_ key: KeyIndex) {
-    let place = Int(key.rawValue)
-    guard !outputs[place].isQueued, outputs[place].inFlight == nil,
-      !outputs[place].waiting.isEmpty, !returns.isPaused(key)
+    guard !outputs[key].isQueued, outputs[key].inFlight == nil,
+      !outputs[key].waiting.isEmpty, !returns.isPaused(key)
     else { return }
-    outputs[place].isQueued = true
-    order[routes[outputs[place].route].to].append(key)
+    outputs[key].isQueued = true
+    order[routes[outputs[key].route].to].append(key)
   }
 
   /// The next message for a broker; call it while its client can publish.
@@ -249,29 +245,28 @@ extension RouteMachine {
     var behind: [KeyIndex] = []
     defer { for key in behind.reversed() { order[broker].prepend(key) } }
     while let key = order[broker].popFirst() {
-      let place = Int(key.rawValue)
-      outputs[place].isQueued = false
+      outputs[key].isQueued = false
       guard !returns.isPaused(key) else { continue }  // It is queued again when the pause ends.
-      dropExpired(place, at: now)
+      dropExpired(key, at: now)
       guard !isBehind(key, at: now) else {
-        outputs[place].isQueued = true
+        outputs[key].isQueued = true
         behind.append(key)
         continue
       }
-      guard let entry = outputs[place].waiting.popFirst() else { continue }
+      guard let entry = outputs[key].waiting.popFirst() else { continue }
       waitingCount -= 1
-      outputs[place].inFlight = entry
-      outputs[place].repeatable = entry.content
+      outputs[key].inFlight = entry
+      outputs[key].repeatable = entry.content
       inFlightCount += 1
-      outputs[place].flight &+= 1
+      outputs[key].flight &+= 1
       statistics.published += 1
       let payload = entry.content.payload
       returns.forward(payload, by: key, at: now)
       return Publish(
-        number: UInt64(outputs[place].flight) << 32 | UInt64(place),
-        topic: outputs[place].topic,
+        number: UInt64(outputs[key].flight) << 32 | UInt64(key.rawValue),
+        topic: outputs[key].topic,
         payload: payload,
-        qos: routes[outputs[place].route].configuration.qos,
+        qos: routes[outputs[key].route].configuration.qos,
         retain: entry.retain,
         trail: entry.content.trail
       )
@@ -279,9 +274,9 @@ extension RouteMachine {
     return nil
   }
 
-  private mutating func dropExpired(_ place: Int, at now: Moment) {
-    while let first = outputs[place].waiting.first, first.readyAt.duration(to: now) > ttl {
-      outputs[place].waiting.removeFirst(1)
+  private mutating func dropExpired(_ key: KeyIndex, at now: Moment) {
+    while let first = outputs[key].waiting.first, first.readyAt.duration(to: now) > ttl {
+      outputs[key].waiting.removeFirst(1)
       waitingCount -= 1
       departures += 1
       statistics.expired += 1
@@ -291,41 +286,42 @@ extension RouteMachine {
   /// Records the broker's answer; the number of a message that was answered before is ignored.
   package mutating func finish(_ number: UInt64, _ outcome: Outcome) {
     let place = Int(number & 0xFFFF_FFFF)
-    guard place < outputs.count, outputs[place].flight == UInt32(number >> 32),
-      var entry = outputs[place].inFlight
-    else { return }
-    let repeatable = outputs[place].repeatable.take()
-    outputs[place].inFlight = nil
+    guard place < outputs.count else { return }
+    let key = KeyIndex(Int32(place))
+    guard outputs[key].flight == UInt32(number >> 32), var entry = outputs[key].inFlight else {
+      return
+    }
+    let repeatable = outputs[key].repeatable.take()
+    outputs[key].inFlight = nil
     inFlightCount -= 1
     departures += 1
     if outcome != .acknowledged {
-      returns.withdraw(entry.content.payload, by: KeyIndex(Int32(place)))
+      returns.withdraw(entry.content.payload, by: key)
     }
     switch outcome {
     case .acknowledged: statistics.acknowledged += 1
     case .refused: break
     case .lost:
-      guard let repeatable, outputs[place].waiting.first?.isUrgent != true else {
+      guard let repeatable, outputs[key].waiting.first?.isUrgent != true else {
         statistics.collapsed += 1
         break
       }
       entry.content = repeatable
-      if var newer = outputs[place].waiting.first, newer.canReplace(entry) {
+      if var newer = outputs[key].waiting.first, newer.canReplace(entry) {
         newer.content = entry.content.replaced(by: newer.content)
-        outputs[place].waiting.replaceFirst(newer)
+        outputs[key].waiting.replaceFirst(newer)
       } else {
-        outputs[place].waiting.prepend(entry)
+        outputs[key].waiting.prepend(entry)
         waitingCount += 1
       }
     }
-    schedule(KeyIndex(Int32(place)))
+    schedule(key)
   }
 
   /// The topics whose last value has not been acknowledged.
   package func unsentTopics() -> [String] {
-    outputs.indices.filter {
-      !outputs[$0].waiting.isEmpty || outputs[$0].inFlight != nil
-        || core.pending(KeyIndex(Int32($0))) != nil
+    outputs.keys.filter {
+      !outputs[$0].waiting.isEmpty || outputs[$0].inFlight != nil || core.pending($0) != nil
     }.map { outputs[$0].topic }
   }
 }

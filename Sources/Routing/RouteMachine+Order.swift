@@ -19,26 +19,25 @@ extension RouteMachine {
   ) -> Bool {
     guard groups.read(payload, topic: topic, broker: broker) else { return false }
     outputsByDevice = [:]
-    for place in outputs.indices {
-      outputs[place].target = nil
-      findTarget(of: KeyIndex(Int32(place)))
+    for key in outputs.keys {
+      outputs[key].target = nil
+      findTarget(of: key)
     }
     return true
   }
 
   /// Finds the devices that an output reaches; it has none yet.
   mutating func findTarget(of key: KeyIndex) {
-    let place = Int(key.rawValue)
-    let broker = routes[outputs[place].route].to
-    outputs[place].target = groups.target(of: outputs[place].topic, broker: broker)
-    for device in outputs[place].target?.devices ?? [] {
+    let broker = routes[outputs[key].route].to
+    outputs[key].target = groups.target(of: outputs[key].topic, broker: broker)
+    for device in outputs[key].target?.devices ?? [] {
       outputsByDevice[device, default: []].append(key)
     }
   }
 
   /// An output gets another topic.
   mutating func forgetTarget(of key: KeyIndex) {
-    for device in outputs[Int(key.rawValue)].target.take()?.devices ?? [] {
+    for device in outputs[key].target.take()?.devices ?? [] {
       outputsByDevice[device]?.removeAll { $0 == key }
     }
   }
@@ -52,19 +51,18 @@ extension RouteMachine {
     for device in target.devices { found.formUnion(outputsByDevice[device] ?? []) }
     found.remove(key)
     return found.sorted { $0.rawValue < $1.rawValue }.compactMap { key in
-      outputs[Int(key.rawValue)].target.map { (key, $0) }
+      outputs[key].target.map { (key, $0) }
     }
   }
 
   /// Whether the next message of an output must not be sent before an older one of another.
   func isBehind(_ key: KeyIndex, at now: Moment) -> Bool {
-    let place = Int(key.rawValue)
-    guard let target = outputs[place].target, let first = outputs[place].waiting.first else {
+    guard let target = outputs[key].target, let first = outputs[key].waiting.first else {
       return false
     }
     let newer = first.content.statement(to: target)
     for other in others(than: key, target) {
-      let output = outputs[Int(other.key.rawValue)]
+      let output = outputs[other.key]
       var older = output.repeatable.map { [$0] } ?? []
       for entry in output.waiting.all where entry.readyAt.duration(to: now) <= ttl {
         older.append(entry.content)
@@ -87,8 +85,7 @@ extension RouteMachine {
     isUrgent: Bool = false,
     at now: Moment
   ) -> Bool {
-    let place = Int(key.rawValue)
-    guard let target = outputs[place].target else { return true }
+    guard let target = outputs[key].target else { return true }
     let others = others(than: key, target)
     guard isUrgent || waitingCount < limit || !others.contains(where: { core.isPending($0.key) })
     else { return false }
@@ -98,7 +95,7 @@ extension RouteMachine {
       seal(other.key, other.target, before: newer, at: now)
     }
     // Its own older messages that must not be merged with it.
-    updateWaiting(place) { entry in
+    updateWaiting(key) { entry in
       guard entry.isSealed, case .nothing = entry.content.remainder(target, replacedBy: newer)
       else {
         return entry
@@ -115,8 +112,7 @@ extension RouteMachine {
     replacedBy newer: RouteStatement,
     at now: Moment
   ) {
-    let place = Int(key.rawValue)
-    updateWaiting(place) { entry in
+    updateWaiting(key) { entry in
       var entry = entry
       switch entry.content.remainder(target, replacedBy: newer) {
       case .whole: return entry
@@ -125,10 +121,10 @@ extension RouteMachine {
       }
       return entry
     }
-    switch outputs[place].repeatable?.remainder(target, replacedBy: newer) {
+    switch outputs[key].repeatable?.remainder(target, replacedBy: newer) {
     case .whole, nil: break
-    case .part(let rest): outputs[place].repeatable = rest
-    case .nothing: outputs[place].repeatable = nil
+    case .part(let rest): outputs[key].repeatable = rest
+    case .nothing: outputs[key].repeatable = nil
     }
     switch core.pending(key)?.value.remainder(target, replacedBy: newer) {
     case .whole, nil: break
@@ -149,13 +145,12 @@ extension RouteMachine {
     before newer: RouteStatement,
     at now: Moment
   ) {
-    let place = Int(key.rawValue)
     func conflicts(_ content: Content?) -> Bool {
       content.map { newer.conflicts(with: $0.statement(to: target)) } ?? false
     }
     if conflicts(core.pending(key)?.value) { flush(key, at: now) }
-    if conflicts(outputs[place].repeatable) { outputs[place].inFlight?.isSealed = true }
-    outputs[place].waiting.update { entry in
+    if conflicts(outputs[key].repeatable) { outputs[key].inFlight?.isSealed = true }
+    outputs[key].waiting.update { entry in
       var entry = entry
       if conflicts(entry.content) { entry.isSealed = true }
       return entry
@@ -163,10 +158,10 @@ extension RouteMachine {
   }
 
   /// Changes what waits for the broker; what is removed counts as replaced.
-  private mutating func updateWaiting(_ place: Int, _ change: (Entry) -> Entry?) {
-    let before = outputs[place].waiting.count
-    outputs[place].waiting.update(change)
-    let removed = before - outputs[place].waiting.count
+  private mutating func updateWaiting(_ key: KeyIndex, _ change: (Entry) -> Entry?) {
+    let before = outputs[key].waiting.count
+    outputs[key].waiting.update(change)
+    let removed = before - outputs[key].waiting.count
     waitingCount -= removed
     statistics.collapsed += UInt64(removed)
   }

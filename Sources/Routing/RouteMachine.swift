@@ -106,8 +106,8 @@ package struct RouteMachine: ~Copyable {
   /// Input topics, prefixed by the broker's number where it is not 0.
   var names = KeyTable()
   /// By input topic: the outputs it feeds, one for each matching route.
-  var outputsByName: [[KeyIndex]] = []
-  var outputs: [Output] = []
+  var outputsByName = KeyArray<[KeyIndex]>()
+  var outputs = KeyArray<Output>()
   var core = LastOutCore<Content>(policy: .standard)
   /// By broker: the outputs with something to send, in order.
   var order: [Deque<KeyIndex>]
@@ -195,7 +195,7 @@ package struct RouteMachine: ~Copyable {
   /// device of a group.
   package func needsDocument(_ keys: [KeyIndex]) -> Bool {
     keys.contains {
-      let output = outputs[Int($0.rawValue)]
+      let output = outputs[$0]
       return routes[output.route].readsDocument || output.target != nil
     }
   }
@@ -203,7 +203,7 @@ package struct RouteMachine: ~Copyable {
   /// Whether all these outputs, at least one, belong to routes that forward every message.
   package func forwardsAll(_ keys: [KeyIndex]) -> Bool {
     !keys.isEmpty
-      && keys.allSatisfy { routes[outputs[Int($0.rawValue)].route].configuration.policy == nil }
+      && keys.allSatisfy { routes[outputs[$0].route].configuration.policy == nil }
   }
 
   // MARK: - Topics
@@ -213,7 +213,7 @@ package struct RouteMachine: ~Copyable {
   /// - Returns: `nil` when a route matches, but the table of topics is full.
   package mutating func outputs(fedBy topic: Span<UInt8>, broker: Int) -> [KeyIndex]? {
     if Self.isUnprefixed(topic, broker: broker) {
-      if let known = names.find(topic) { return outputsByName[Int(known.rawValue)] }
+      if let known = names.find(topic) { return outputsByName[known] }
       return learn(topic, broker: broker, as: topic)
     }
     var name: [UInt8] = []
@@ -222,15 +222,15 @@ package struct RouteMachine: ~Copyable {
     name.removeAll(keepingCapacity: true)
     name.append(UInt8(truncatingIfNeeded: broker))
     unsafe topic.withUnsafeBufferPointer { unsafe name.append(contentsOf: $0) }
-    if let known = names.find(name.span) { return outputsByName[Int(known.rawValue)] }
+    if let known = names.find(name.span) { return outputsByName[known] }
     return learn(topic, broker: broker, as: name.span)
   }
 
   /// The topic that an output publishes on.
-  package func topic(of output: KeyIndex) -> String { outputs[Int(output.rawValue)].topic }
+  package func topic(of output: KeyIndex) -> String { outputs[output].topic }
 
   /// The number of the route that an output belongs to.
-  package func route(of output: KeyIndex) -> Int { outputs[Int(output.rawValue)].route }
+  package func route(of output: KeyIndex) -> Int { outputs[output].route }
 
   /// Topics of broker 0 need no prefix, unless they could be mistaken for one.
   private static func isUnprefixed(_ topic: Span<UInt8>, broker: Int) -> Bool {
@@ -264,8 +264,8 @@ package struct RouteMachine: ~Copyable {
         key = free
         returns.forget(key)
         forgetTarget(of: key)
-        let flight = outputs[Int(free.rawValue)].flight
-        outputs[Int(free.rawValue)] = Output(route: number, topic: destination, flight: flight)
+        let flight = outputs[free].flight
+        outputs[free] = Output(route: number, topic: destination, flight: flight)
       } else {
         key = KeyIndex(Int32(outputs.count))
         outputs.append(Output(route: number, topic: destination))
@@ -284,10 +284,11 @@ package struct RouteMachine: ~Copyable {
     guard departures > limit / 16 else { return false }
     departures = 0
     var kept = KeyTable()
-    var keptOutputs: [[KeyIndex]] = []
-    for (number, keys) in outputsByName.enumerated() {
+    var keptOutputs = KeyArray<[KeyIndex]>()
+    for name in outputsByName.keys {
+      let keys = outputsByName[name]
       if keys.contains(where: { isBusy($0) }) {
-        _ = kept.intern(names.name(of: KeyIndex(Int32(number))))
+        _ = kept.intern(names.name(of: name))
         keptOutputs.append(keys)
       } else {
         freeOutputs += keys
@@ -299,7 +300,7 @@ package struct RouteMachine: ~Copyable {
   }
 
   private func isBusy(_ key: KeyIndex) -> Bool {
-    let output = outputs[Int(key.rawValue)]
+    let output = outputs[key]
     return output.inFlight != nil || output.isQueued || !output.waiting.isEmpty
       || core.pending(key) != nil
   }

@@ -174,7 +174,7 @@ import Testing
     bench.receive("1")
     bench.pass(100)
     #expect(bench.leave() == ["out/a 1"])
-    bench.machine.outputs[0].flight = (1 << 28) - 1
+    bench.machine.outputs[KeyIndex(0)].flight = (1 << 28) - 1
     for number in 2...4 {
       bench.receive("\(number)")
       bench.pass(100)
