@@ -15,17 +15,11 @@ package struct DemoScript: Sendable {
     package var title: String
   }
 
-  package var acts: [Act]
+  package var acts: [Act] = []
   /// Changes with `at` in milliseconds, in order of time.
   package var changes: [ControlRequest]
   /// Whether the gateway is shut down right after the last change, before it has settled.
-  package var endsAbruptly: Bool
-
-  package init(acts: [Act] = [], changes: [ControlRequest], endsAbruptly: Bool = false) {
-    self.acts = acts
-    self.changes = changes
-    self.endsAbruptly = endsAbruptly
-  }
+  package var endsAbruptly = false
 
   /// Five gestures and a shutdown, with speeds and pauses that are stated, not recorded.
   package static let standard: DemoScript = {

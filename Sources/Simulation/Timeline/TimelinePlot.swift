@@ -23,8 +23,6 @@ package struct TimelinePlot: Sendable {
   private var tracks: [Track] = []
   private var indices: [String: Int] = [:]
 
-  package init() {}
-
   package mutating func recordChange(of key: String, at moment: Moment) {
     tracks[index(of: key)].changes.append(moment)
   }

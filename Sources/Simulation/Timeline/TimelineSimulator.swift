@@ -162,15 +162,13 @@ package struct TimelineSimulator: ~Copyable {
   }
 
   private mutating func change(_ key: KeyIndex, to payload: PlayedValue, flushing: Bool) {
-    if case .typed(let value) = payload, let property = property(of: key), property.isAction {
-      return press(key, value, property)
-    }
     var flushing = flushing
-    if case .typed(let value) = payload, let property = property(of: key),
-      property.urgent.contains(value)
-    {
-      endOverridden(by: property, at: key)
-      flushing = true
+    if case .typed(let value) = payload, let property = property(of: key) {
+      if property.isAction { return press(key, value, property) }
+      if property.urgent.contains(value) {
+        endOverridden(by: property, at: key)
+        flushing = true
+      }
     }
     core.enqueue(payload, for: key, at: now)
     while let run = core.nextReady(at: now) { runs.append(ended(run)) }
