@@ -5,7 +5,6 @@ import Commands
 import Control
 package import Devices
 import Gateway
-import Glibc
 package import JSON
 package import LastOut
 import Operations
@@ -170,11 +169,8 @@ extension DemoStage {
   private static var clientPath: String {
     guard let own = CommandLine.arguments.first else { return "settle" }
     let client = own.hasSuffix("/settled") ? String(own.dropLast()) : own
-    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-    guard unsafe getcwd(&buffer, buffer.count) != nil else { return client }
-    let folder = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-    let prefix = String(decoding: folder, as: UTF8.self) + "/"
-    return client.hasPrefix(prefix) ? "./" + client.dropFirst(prefix.count) : client
+    let relative = WorkingFolder.relative(client)
+    return relative == client ? client : "./" + relative
   }
 
   func time() -> DemoScreen.Piece {
