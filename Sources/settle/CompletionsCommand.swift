@@ -119,15 +119,7 @@ struct CompletionsCommand: GatewayCommand {
   /// Whether every shell takes the word as it is.
   private static func needsNoQuotes(_ word: String) -> Bool {
     !word.isEmpty
-      && word.utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
-          UInt8(ascii: "."), UInt8(ascii: "+"):
-          true
-        default: false
-        }
-      }
+      && word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "_-.+".contains($0)) }
   }
 }
 
