@@ -156,7 +156,7 @@ package final class DemoStage {
 
   private func setCallbacks() {
     player.onAct = { [unowned self] in show($0) }
-    player.onChange = { [unowned self] key, _, now in
+    player.onChange = { [unowned self] key, now in
       ledger.change(key, at: now)
       showFlood(at: now)
     }

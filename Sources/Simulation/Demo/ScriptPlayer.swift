@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Control
+import Control
 package import Devices
 internal import JSON
 package import LastOut
@@ -14,7 +14,7 @@ package final class ScriptPlayer {
   /// Called when an act starts.
   package var onAct: ((DemoScript.Act) -> Void)?
   /// Called right before a change of a key is published.
-  package var onChange: ((KeyIndex, ControlRequest, Moment) -> Void)?
+  package var onChange: ((KeyIndex, Moment) -> Void)?
 
   private let script: DemoScript
   private let speed: Double
@@ -78,7 +78,7 @@ package final class ScriptPlayer {
   private func publish(_ members: [JSONValue.Member], of request: ControlRequest) {
     let now = EventLoop.now()
     let keys = members.compactMap { try? registry.index(of: "\(request.key)/\($0.name)") }
-    for key in keys { onChange?(key, request, now) }
+    for key in keys { onChange?(key, now) }
     link.publish("settle/\(request.key)/set", JSONWriter.bytes(.object(members)))
     guard request.now else { return }
     for key in keys { link.publish("settle/\(registry[key].key)/flush", []) }
@@ -91,16 +91,16 @@ package final class ScriptPlayer {
       let name = registry[key].key
       switch request.operation {
       case .set(let value):
-        onChange?(key, request, now)
+        onChange?(key, now)
         let payload = JSONValue.object(["value": value, "source": "demo"])
         link.publish("settle/\(name)/set", JSONWriter.bytes(payload))
       case .step(let amount):
-        onChange?(key, request, now)
+        onChange?(key, now)
         var payload: [UInt8] = []
         amount.json.appendBare(to: &payload)
         link.publish("settle/\(name)/step", payload)
       case .toggle:
-        onChange?(key, request, now)
+        onChange?(key, now)
         link.publish("settle/\(name)/toggle", [])
       case .flush: link.publish("settle/\(name)/flush", [])
       case .cancel: link.publish("settle/\(name)/cancel", [])
@@ -119,19 +119,13 @@ package final class ScriptPlayer {
 
 /// A connection to the demo's broker that queues what it cannot send immediately.
 package final class DemoLink {
-  private struct Outgoing {
-    var topic: String
-    var payload: [UInt8]
-    var retain: Bool
-  }
-
   /// Called for each message.
   package var onMessage: ((_ topic: String, _ payload: [UInt8]) -> Void)?
   /// Called once, when the broker has accepted the connection.
   package var onConnected: (() -> Void)?
 
   private let client: MQTTClient
-  private var waiting: [Outgoing] = []
+  private var waiting: [DeviceMessage] = []
   private var lastToken: UInt64 = 0
   /// A publish may call back before it returns.
   private var isDraining = false
@@ -166,7 +160,7 @@ package final class DemoLink {
   }
 
   package func publish(_ topic: String, _ payload: [UInt8], retain: Bool = false) {
-    waiting.append(Outgoing(topic: topic, payload: payload, retain: retain))
+    waiting.append(DeviceMessage(topic: topic, payload: payload, retain: retain))
     drain()
   }
 
