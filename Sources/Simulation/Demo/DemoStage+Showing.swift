@@ -39,7 +39,7 @@ extension DemoStage {
   }
 
   /// Rewrites the bottom line with the keys that are being changed.
-  func showFlood(at now: Moment) {
+  func showFlood() {
     guard screen.isInteractive else { return }
     var pieces = [time()]
     for key in ledger.order where !ledger[key].burst.isEmpty {
@@ -74,7 +74,7 @@ extension DemoStage {
       ],
       isCut: true
     )
-    showFlood(at: now)
+    showFlood()
   }
 
   func show(_ event: EventObject, of key: KeyIndex) {
@@ -93,7 +93,7 @@ extension DemoStage {
       ledger.closeBurst(key)
       showEnd(event, value, .red)
     }
-    showFlood(at: EventLoop.now())
+    showFlood()
   }
 
   private func showEnd(_ event: EventObject, _ value: String, _ color: DemoScreen.Color) {

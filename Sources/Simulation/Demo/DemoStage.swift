@@ -158,7 +158,7 @@ package final class DemoStage {
     player.onAct = { [unowned self] in show($0) }
     player.onChange = { [unowned self] key, now in
       ledger.change(key, at: now)
-      showFlood(at: now)
+      showFlood()
     }
     gateway.onCommand = { [unowned self] topic, payload, keys in
       show(command: topic, payload, keys)
