@@ -24,19 +24,17 @@ package struct RowList: Sendable {
   /// The index of the first line in view.
   private(set) var firstLine = 0
   var filter: String
+  private var size: ScreenSize
   /// The number of lines in view.
-  private(set) var height: Int
-  private var hasGaps: Bool
+  var height: Int { size.listHeight }
 
   init(size: ScreenSize, filter: String) {
     self.filter = filter
-    height = ScreenLayout.listHeight(size)
-    hasGaps = ScreenLayout.hasGaps(size)
+    self.size = size
   }
 
   mutating func resize(to size: ScreenSize, _ rows: RowTable) {
-    height = ScreenLayout.listHeight(size)
-    hasGaps = ScreenLayout.hasGaps(size)
+    self.size = size
     update(rows)
   }
 
@@ -61,7 +59,7 @@ package struct RowList: Sendable {
     for (index, row) in rows.enumerated() where filter.matches(row) {
       if row.deviceID != device {
         device = row.deviceID
-        if hasGaps, !lines.isEmpty { lines.append(.gap) }
+        if size.hasGaps, !lines.isEmpty { lines.append(.gap) }
         lines.append(.device(first: index))
       }
       lines.append(.property(index))

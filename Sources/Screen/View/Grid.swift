@@ -148,20 +148,21 @@ struct ScreenLayout {
     state = Column(start: next, width: max(0, min(Self.widestState, stateEnd - next)))
     tally = Column(start: state.end + 2, width: tallyRoom)
   }
+}
 
-  // MARK: - Rows
-
-  static func hasHeading(_ size: ScreenSize) -> Bool { size.rows >= 8 }
-  static func hasDetail(_ size: ScreenSize) -> Bool { size.rows >= 6 }
-  static func hasRule(_ size: ScreenSize) -> Bool { size.rows >= 20 }
+/// What a terminal of this size has room for.
+extension ScreenSize {
+  var hasHeading: Bool { rows >= 8 }
+  var hasDetail: Bool { rows >= 6 }
+  var hasRule: Bool { rows >= 20 }
   /// Whether an empty line separates devices.
-  static func hasGaps(_ size: ScreenSize) -> Bool { size.rows >= 20 }
+  var hasGaps: Bool { rows >= 20 }
 
   /// The first row of the list.
-  static func listTop(_ size: ScreenSize) -> Int { hasHeading(size) ? 2 : 1 }
+  var listTop: Int { hasHeading ? 2 : 1 }
 
-  static func listHeight(_ size: ScreenSize) -> Int {
-    let below = 1 + (hasDetail(size) ? 1 : 0) + (hasRule(size) ? 1 : 0)
-    return max(1, size.rows - listTop(size) - below)
+  var listHeight: Int {
+    let below = 1 + (hasDetail ? 1 : 0) + (hasRule ? 1 : 0)
+    return max(1, rows - listTop - below)
   }
 }

@@ -13,7 +13,7 @@ extension ScreenRenderer {
 
   mutating func list() {
     headings()
-    let top = ScreenLayout.listTop(screen.size)
+    let top = screen.size.listTop
     let height = screen.list.height
     guard !screen.list.lines.isEmpty else { return empty(row: top + 1) }
     let lines = screen.list.lines.dropFirst(screen.list.firstLine).prefix(height)
@@ -33,7 +33,7 @@ extension ScreenRenderer {
   }
 
   private mutating func headings() {
-    guard ScreenLayout.hasHeading(screen.size) else { return }
+    guard screen.size.hasHeading else { return }
     heading("PROPERTY", limit: layout.label.end - 1)
     put("TARGET", row: 1, layout.value, alignsRight: true, style: .heading)
     put("ACTUAL", row: 1, layout.actual, alignsRight: true, style: .heading)

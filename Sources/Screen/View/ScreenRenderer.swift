@@ -94,7 +94,7 @@ package struct ScreenRenderer {
 
   private mutating func help(_ offset: Int) {
     heading("KEYS")
-    let top = ScreenLayout.listTop(screen.size)
+    let top = screen.size.listTop
     let start = 1 + KeyHelp.keyWidth + 1
     let meaning = ScreenLayout.Column(start: start, width: screen.size.columns - start - 1)
     let lines = KeyHelp(glyphs).lines.dropFirst(offset).prefix(screen.list.height)
@@ -106,7 +106,7 @@ package struct ScreenRenderer {
 
   private mutating func details(_ offset: Int) {
     heading("PROPERTY")
-    let top = ScreenLayout.listTop(screen.size)
+    let top = screen.size.listTop
     let lines = DetailText(screen).lines.dropFirst(offset).prefix(screen.list.height)
     for (row, line) in lines.enumerated() {
       put(line, row: top + row, layout.line, style: row + offset == 0 ? .bold : .plain)
@@ -115,7 +115,7 @@ package struct ScreenRenderer {
 
   /// Begins the line of headings, if the screen has one.
   mutating func heading(_ text: String, limit: Int = .max) {
-    guard ScreenLayout.hasHeading(screen.size) else { return }
+    guard screen.size.hasHeading else { return }
     grid.fill(row: 1, style: .heading)
     grid.put(text, row: 1, column: 1, limit: limit, style: .heading)
   }
@@ -146,9 +146,9 @@ package struct ScreenRenderer {
 extension ScreenRenderer {
   private mutating func footer() {
     let keys = screen.size.rows - 1
-    if ScreenLayout.hasRule(screen.size) { rule(row: keys - 2) }
+    if screen.size.hasRule { rule(row: keys - 2) }
     let (text, style) = detail
-    if ScreenLayout.hasDetail(screen.size) {
+    if screen.size.hasDetail {
       put(text, row: keys - 1, layout.line, style: style)
       keyHints(row: keys)
     } else if screen.notice != nil || screen.mode != .browsing {
