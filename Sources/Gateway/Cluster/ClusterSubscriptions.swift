@@ -43,9 +43,9 @@ struct ClusterSubscriptions: Sendable {
     addInputs(configuration.inputs, registry)
     for route in configuration.routes where route.from.broker == nil {
       let place = Partition(of: route.clusterName, count: count).number
-      filters[place].append(Self.subscription(of: route))
+      filters[place].append(Subscription(to: route))
     }
-    for place in filters.indices { filters[place] = Self.withoutRepetition(filters[place]) }
+    for place in filters.indices { filters[place] = filters[place].withoutRepetition }
   }
 
   subscript(partition: Partition) -> [Subscription] { filters[partition.number] }
@@ -57,16 +57,10 @@ struct ClusterSubscriptions: Sendable {
 
   private mutating func addReports(ofDevice device: Int, in registry: Registry, to place: Int) {
     let definition = registry.definition(ofDevice: device).pattern
-    for property in definition.properties {
-      for source in property.states {
-        filters[place].append(
-          .init(filter: registry.filled(source.topic, ofDevice: device), wantsRetained: true)
-        )
-      }
-    }
-    for source in definition.availability {
+    let states = definition.properties.flatMap { $0.states.map(\.topic) }
+    for topic in states + definition.availability.map(\.topic) {
       filters[place].append(
-        .init(filter: registry.filled(source.topic, ofDevice: device), wantsRetained: true)
+        .init(filter: registry.filled(topic, ofDevice: device), wantsRetained: true)
       )
     }
     if let topic = definition.awake?.topic {
@@ -90,33 +84,6 @@ struct ClusterSubscriptions: Sendable {
     }
   }
 
-  /// The filter of a route.
-  static func subscription(of route: RouteConfiguration) -> Subscription {
-    // A route without a policy forwards messages unchanged, retained ones included.
-    let isForwarded = route.policy == nil
-    return .init(
-      filter: route.from.topic,
-      qos: route.qos,
-      wantsRetained: isForwarded,
-      noLocal: true,
-      keepsRetainFlag: isForwarded
-    )
-  }
-
-  /// One subscription for each filter, with the options of all.
-  private static func withoutRepetition(_ subscriptions: [Subscription]) -> [Subscription] {
-    var places: [String: Int] = [:]
-    var kept: [Subscription] = []
-    for subscription in subscriptions {
-      if let place = places[subscription.filter] {
-        kept[place].absorb(subscription)
-      } else {
-        places[subscription.filter] = kept.count
-        kept.append(subscription)
-      }
-    }
-    return kept
-  }
 }
 
 extension RouteConfiguration {

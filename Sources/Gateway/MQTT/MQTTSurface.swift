@@ -356,7 +356,7 @@ extension MQTTSurface {
         let link = links.first(where: { $0.name == broker })
       else { continue }
       if isDriven {
-        link.client.subscribe([ClusterSubscriptions.subscription(of: route)])
+        link.client.subscribe([Subscription(to: route)])
       } else if !drivesRoute(from: route.from) {
         link.client.unsubscribe([route.from.topic])
       }

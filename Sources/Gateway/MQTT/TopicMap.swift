@@ -279,9 +279,11 @@ extension TopicMap {
     let verb = topic.extracting(end + 1..<topic.count)
     // Identifiers have no slash, so that a name with one is a key.
     for place in name.indices where name[place] == UInt8(ascii: "/") {
-      guard let known = KeyVerb(verb) else { return nil }
-      if let key = registry.index(ofKey: name) { return .command(known.command(key)) }
-      return known == .set ? light(name, in: registry).map { .command(.light($0)) } : nil
+      if let key = registry.index(ofKey: name) {
+        return Self.command(verb, of: key).map { .command($0) }
+      }
+      guard Bytes.areEqual(verb, Self.set) else { return nil }
+      return light(name, in: registry).map { .command(.light($0)) }
     }
     if Bytes.areEqual(verb, Self.set) {
       return registry.deviceIndex(ofID: name).map { .command(.deviceSet($0)) }
@@ -301,46 +303,26 @@ extension TopicMap {
     return registry.index(ofKey: name.extracting(0..<start))
   }
 
-  private static let light = Array("/light".utf8)
-  private static let set = Array("set".utf8)
-  private static let get = Array("get".utf8)
-}
-
-/// The last level of a key's command topics.
-private enum KeyVerb {
-  case set
-  case step
-  case toggle
-  case flush
-  case cancel
-
-  init?(_ word: Span<UInt8>) {
+  /// What the last level of a key's command topic asks for; `nil` for any other word.
+  private static func command(_ verb: Span<UInt8>, of key: KeyIndex) -> TopicTable.Command? {
     // No two of them have both the length and the first byte in common.
-    switch (word.count, word.isEmpty ? 0 : word[0]) {
-    case (3, UInt8(ascii: "s")) where Bytes.areEqual(word, Self.setWord): self = .set
-    case (4, UInt8(ascii: "s")) where Bytes.areEqual(word, Self.stepWord): self = .step
-    case (6, UInt8(ascii: "t")) where Bytes.areEqual(word, Self.toggleWord): self = .toggle
-    case (5, UInt8(ascii: "f")) where Bytes.areEqual(word, Self.flushWord): self = .flush
-    case (6, UInt8(ascii: "c")) where Bytes.areEqual(word, Self.cancelWord): self = .cancel
-    default: return nil
+    switch (verb.count, verb.isEmpty ? 0 : verb[0]) {
+    case (3, UInt8(ascii: "s")) where Bytes.areEqual(verb, set): .set(key)
+    case (4, UInt8(ascii: "s")) where Bytes.areEqual(verb, step): .step(key)
+    case (6, UInt8(ascii: "t")) where Bytes.areEqual(verb, toggle): .toggle(key)
+    case (5, UInt8(ascii: "f")) where Bytes.areEqual(verb, flush): .flush(key)
+    case (6, UInt8(ascii: "c")) where Bytes.areEqual(verb, cancel): .cancel(key)
+    default: nil
     }
   }
 
-  func command(_ key: KeyIndex) -> TopicTable.Command {
-    switch self {
-    case .set: .set(key)
-    case .step: .step(key)
-    case .toggle: .toggle(key)
-    case .flush: .flush(key)
-    case .cancel: .cancel(key)
-    }
-  }
-
-  private static let setWord = Array("set".utf8)
-  private static let stepWord = Array("step".utf8)
-  private static let toggleWord = Array("toggle".utf8)
-  private static let flushWord = Array("flush".utf8)
-  private static let cancelWord = Array("cancel".utf8)
+  private static let light = Array("/light".utf8)
+  private static let get = Array("get".utf8)
+  private static let set = Array("set".utf8)
+  private static let step = Array("step".utf8)
+  private static let toggle = Array("toggle".utf8)
+  private static let flush = Array("flush".utf8)
+  private static let cancel = Array("cancel".utf8)
 }
 
 /// The topics of templates, each of which stands for the topics of all its devices.

@@ -78,32 +78,28 @@ struct TopicSubscriptions: Sendable {
     }
     if isOwn {
       subscriptions += stateTopics.map { .init(filter: $0, wantsRetained: true) }
-      if let announcer {
-        let birth = announcer.birthTopic
-        subscriptions.append(.init(filter: birth, wantsRetained: false, noLocal: true))
-        subscriptions += announcer.filters.map {
-          .init(filter: $0, wantsRetained: true, noLocal: true)
-        }
-      }
+      subscriptions += discoverySubscriptions
       subscriptions += liveTopics.map { .init(filter: $0, wantsRetained: false) }
       subscriptions += announcements.map { .init(filter: $0, wantsRetained: true, noLocal: true) }
     }
     for route in routes where (route.from.broker ?? "") == (name ?? "") {
-      // A route without a policy forwards messages unchanged, retained ones included.
-      let isForwarded = route.policy == nil
-      subscriptions.append(
-        .init(
-          filter: route.from.topic,
-          qos: route.qos,
-          wantsRetained: isForwarded,
-          noLocal: true,
-          keepsRetainFlag: isForwarded
-        )
-      )
+      subscriptions.append(Subscription(to: route))
     }
     subscriptions += groupSubscriptions(forBroker: name)
     if isOwn { subscriptions.append(markerSubscription) }
     return Self.withoutOverlaps(subscriptions)
+  }
+
+  /// Where Home Assistant says that it starts, and where announcements are retained.
+  private var discoverySubscriptions: [Subscription] {
+    guard let announcer else { return [] }
+    var subscriptions = [
+      Subscription(filter: announcer.birthTopic, wantsRetained: false, noLocal: true)
+    ]
+    subscriptions += announcer.filters.map {
+      .init(filter: $0, wantsRetained: true, noLocal: true)
+    }
+    return subscriptions
   }
 
   /// Where the members of groups are announced to which routes lead.
@@ -124,12 +120,7 @@ struct TopicSubscriptions: Sendable {
     guard isOwn else { return groupSubscriptions(forBroker: name) }
     var subscriptions: [Subscription] = [.init(filter: status, wantsRetained: false, noLocal: true)]
     subscriptions.append(.init(filter: "\(status)/+", wantsRetained: true, noLocal: true))
-    if let announcer {
-      subscriptions.append(.init(filter: announcer.birthTopic, wantsRetained: false, noLocal: true))
-      subscriptions += announcer.filters.map {
-        .init(filter: $0, wantsRetained: true, noLocal: true)
-      }
-    }
+    subscriptions += discoverySubscriptions
     subscriptions += sources.map { .init(filter: $0, wantsRetained: true) }
     subscriptions += busyTopics.map { .init(filter: $0, wantsRetained: false) }
     subscriptions += groupSubscriptions(forBroker: nil)
@@ -142,16 +133,7 @@ struct TopicSubscriptions: Sendable {
   private static func withoutOverlaps(
     _ subscriptions: [Subscription]
   ) -> [Subscription] {
-    var kept: [Subscription] = []
-    var places: [String: Int] = [:]
-    for subscription in subscriptions {
-      if let place = places[subscription.filter] {
-        kept[place].absorb(subscription)
-      } else {
-        places[subscription.filter] = kept.count
-        kept.append(subscription)
-      }
-    }
+    var kept = subscriptions.withoutRepetition
     let wild = kept.indices.filter { Topic.hasWildcard(kept[$0].filter) }
     var isCovered = Array(repeating: false, count: kept.count)
     for place in kept.indices {
@@ -167,11 +149,41 @@ struct TopicSubscriptions: Sendable {
 }
 
 extension Subscription {
-  mutating func absorb(_ other: Self) {
+  /// The messages that a route forwards.
+  init(to route: RouteConfiguration) {
+    // A route without a policy forwards messages unchanged, retained ones included.
+    let isForwarded = route.policy == nil
+    self.init(
+      filter: route.from.topic,
+      qos: route.qos,
+      wantsRetained: isForwarded,
+      noLocal: true,
+      keepsRetainFlag: isForwarded
+    )
+  }
+
+  fileprivate mutating func absorb(_ other: Self) {
     qos = max(qos, other.qos)
     wantsRetained = wantsRetained || other.wantsRetained
     noLocal = noLocal || other.noLocal
     keepsRetainFlag = keepsRetainFlag || other.keepsRetainFlag
+  }
+}
+
+extension [Subscription] {
+  /// One subscription for each filter, with the options of all.
+  var withoutRepetition: [Subscription] {
+    var kept: [Subscription] = []
+    var places: [String: Int] = [:]
+    for subscription in self {
+      if let place = places[subscription.filter] {
+        kept[place].absorb(subscription)
+      } else {
+        places[subscription.filter] = kept.count
+        kept.append(subscription)
+      }
+    }
+    return kept
   }
 }
 
