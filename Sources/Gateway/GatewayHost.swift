@@ -41,7 +41,9 @@ package final class GatewayHost {
   private var onEnd: ((ShutdownReport) -> Void)?
   private var timer: LoopTimer?
   private var deadline: Moment?
-  private let phases: Phases
+  /// What runs after each batch, as the loop's watchdog names it.
+  private let publishing: LoopPhase
+  private let emitting: LoopPhase
 
   /// Called when the connection to the gateway's own broker was made or ended.
   package var onConnection: ((Bool) -> Void)?
@@ -58,7 +60,8 @@ package final class GatewayHost {
     mqtt = try MQTTSurface(context)
     events = EventDistributor(context, mqtt: mqtt)
     reloads = try GatewayReload(context, mqtt: mqtt, configuration: configuration)
-    phases = Phases(loop)
+    publishing = loop.phase("publishing commands")
+    emitting = loop.phase("publishing targets and events")
     timer = try loop.makeTimer(named: "due changes") { [unowned self] in
       deadline = nil
       context.core.advance(to: EventLoop.now())
@@ -210,7 +213,7 @@ package final class GatewayHost {
   private func step() {
     guard !context.core.isEnded else { return }
     let now = EventLoop.now()
-    context.loop.enter(phases.publishing)
+    context.loop.enter(publishing)
     // Events of earlier commands are sent before the next commands, which would use all the room.
     // In a shutdown values are sent first: there may not be time for everything.
     if isConnected, !context.core.isShuttingDown { mqtt.own.sendMessages() }
@@ -226,7 +229,7 @@ package final class GatewayHost {
       }
     } while !context.core.isEnded && cluster?.advance(to: now) ?? false
     guard !context.core.isEnded else { return }
-    context.loop.enter(phases.emitting)
+    context.loop.enter(emitting)
     mqtt.publishWaiting()
     cluster?.endBatch(at: now)
     armTimer(after: now)
@@ -283,17 +286,6 @@ package final class GatewayHost {
     cluster?.close()
     history?.close()
     onEnd?(report)
-  }
-
-  /// What runs after each batch, as the loop's watchdog names it.
-  private struct Phases {
-    let publishing: LoopPhase
-    let emitting: LoopPhase
-
-    init(_ loop: EventLoop) {
-      publishing = loop.phase("publishing commands")
-      emitting = loop.phase("publishing targets and events")
-    }
   }
 }
 

@@ -18,7 +18,7 @@ enum SocketFile {
       try makeFolder(of: folder)
       if unsafe mkdir(folder, 0o750) == 0 || errno == EEXIST { return }
     }
-    throw failure("mkdir \(folder)")
+    throw OperationsError(call: "mkdir \(folder)", code: errno)
   }
 
   /// Acquires the lock that keeps a second gateway away from the same socket.
@@ -26,11 +26,11 @@ enum SocketFile {
   /// It is released when the process ends.
   static func lock(_ path: String) throws(OperationsError) -> Int32 {
     let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw failure("open \(path)") }
+    guard descriptor >= 0 else { throw OperationsError(call: "open \(path)", code: errno) }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       let code = errno
       close(descriptor)
-      guard code == EWOULDBLOCK else { throw failure("flock \(path)") }
+      guard code == EWOULDBLOCK else { throw OperationsError(call: "flock \(path)", code: code) }
       throw OperationsError(
         call: "lock \(path)",
         code: code,
@@ -60,7 +60,7 @@ enum SocketFile {
       Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue),
       0
     )
-    guard descriptor >= 0 else { throw failure("socket") }
+    guard descriptor >= 0 else { throw OperationsError(call: "socket", code: errno) }
     let size = socklen_t(MemoryLayout<sockaddr_un>.size)
     let bound = unsafe withUnsafePointer(to: &address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
@@ -68,7 +68,7 @@ enum SocketFile {
       }
     }
     guard bound == 0, unsafe chmod(path, 0o660) == 0, Glibc.listen(descriptor, backlog) == 0 else {
-      let error = failure("bind \(path)")
+      let error = OperationsError(call: "bind \(path)", code: errno)
       close(descriptor)
       throw error
     }
@@ -86,10 +86,5 @@ enum SocketFile {
       )
     }
     unsafe unlink(path)
-  }
-
-  private static func failure(_ call: String) -> OperationsError {
-    let code = errno
-    return OperationsError(call: call, code: code, reason: unsafe String(cString: strerror(code)))
   }
 }

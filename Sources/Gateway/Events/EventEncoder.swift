@@ -53,41 +53,40 @@ struct EventEncoder {
 
   /// The event as an object, for the surfaces that need its members.
   func object(_ event: CommandEvent, key: String) -> EventObject {
-    named(
-      EventObject(
-        id: id(of: event),
-        key: key,
-        phase: event.phase,
-        value: rejectedValue(of: event) ?? event.value?.json,
-        collapsed: event.collapsed,
-        source: Self.source(of: event.origin),
-        at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)),
-        attempt: event.attempt,
-        reason: event.reason,
-        group: event.origin?.group?.name,
-        by: event.origin?.by
-      )
-    )
+    let id = id(event.origin, number: event.number, acceptedAt: event.acceptedAt)
+    var object = object(id, key, event.phase, event.origin, at: event.at)
+    object.value = rejectedValue(of: event) ?? event.value?.json
+    object.collapsed = event.collapsed
+    object.attempt = event.attempt
+    object.reason = event.reason
+    return object
   }
 
   /// A command of the history as an event: its last phase.
   func object(_ entry: CommandHistory.Entry, key: String) -> EventObject {
-    named(
-      EventObject(
-        id: entry.origin?.id.map(Self.text)
-          ?? identifiers.ulid(of: entry.number, at: entry.acceptedAt),
-        key: key,
-        phase: entry.phase,
-        value: entry.value,
-        collapsed: entry.collapsed,
-        source: Self.source(of: entry.origin),
-        at: WallClock.text(milliseconds: wallMilliseconds(at: entry.at)),
-        attempt: entry.attempt,
-        reason: entry.reason,
-        group: entry.origin?.group?.name,
-        by: entry.origin?.by
-      )
-    )
+    let id = id(entry.origin, number: entry.number, acceptedAt: entry.acceptedAt)
+    var object = object(id, key, entry.phase, entry.origin, at: entry.at)
+    object.value = entry.value
+    object.collapsed = entry.collapsed
+    object.attempt = entry.attempt
+    object.reason = entry.reason
+    return object
+  }
+
+  /// What every event of a command has: who asked, when, and which member of a cluster says so.
+  private func object(
+    _ id: String,
+    _ key: String,
+    _ phase: Phase,
+    _ origin: ChangeOrigin?,
+    at moment: Moment
+  ) -> EventObject {
+    var object = EventObject(id: id, key: key, phase: phase, value: nil, at: timeText(moment))
+    object.source = Self.source(of: origin)
+    object.group = origin?.group?.name
+    object.gateway = gateway
+    object.by = origin?.by
+    return object
   }
 
   /// Appends the event's JSON text.
@@ -102,7 +101,7 @@ struct EventEncoder {
   ) {
     let milliseconds = wallMilliseconds(at: event.at)
     timestamp.set(milliseconds)
-    let given = event.origin?.id.map { withTextID ? .string(Self.text($0)) : $0 }
+    let given = event.origin?.id.map { withTextID ? .string(StatePayload.word($0)) : $0 }
     let number = event.number
     let acceptedAt = event.acceptedAt
     EventText.append(
@@ -130,18 +129,17 @@ struct EventEncoder {
     at now: Moment,
     number: UInt64
   ) -> EventObject {
-    named(
-      EventObject(
-        id: request.id ?? identifiers.ulid(of: number, at: now),
-        key: request.key,
-        phase: .rejected,
-        value: value,
-        source: request.source ?? "socket",
-        at: WallClock.text(milliseconds: wallMilliseconds(at: now)),
-        reason: reason,
-        by: request.by
-      )
+    var object = rejection(
+      key: request.key,
+      source: request.source ?? "socket",
+      reason: reason,
+      at: now,
+      number: number
     )
+    object.id = request.id ?? object.id
+    object.value = value
+    object.by = request.by
+    return object
   }
 
   /// The event of a message that was rejected before it reached a command.
@@ -152,25 +150,17 @@ struct EventEncoder {
     at now: Moment,
     number: UInt64
   ) -> EventObject {
-    named(
-      EventObject(
-        id: identifiers.ulid(of: number, at: now),
-        key: key,
-        phase: .rejected,
-        value: nil,
-        source: source,
-        at: WallClock.text(milliseconds: wallMilliseconds(at: now)),
-        reason: reason
-      )
+    var object = EventObject(
+      id: identifiers.ulid(of: number, at: now),
+      key: key,
+      phase: .rejected,
+      value: nil,
+      source: source,
+      at: timeText(now),
+      reason: reason
     )
-  }
-
-  /// The event with this member's name.
-  private func named(_ event: EventObject) -> EventObject {
-    guard let gateway else { return event }
-    var event = event
-    event.gateway = gateway
-    return event
+    object.gateway = gateway
+    return object
   }
 
   private func rejectedValue(of event: CommandEvent) -> JSONValue? {
@@ -179,11 +169,11 @@ struct EventEncoder {
 
   /// The time of a moment, in milliseconds since 1970.
   func wallMilliseconds(at moment: Moment) -> Int64 {
-    wall.milliseconds + Self.milliseconds(from: wall.at, to: moment)
+    wall.milliseconds + Int64(wall.at.milliseconds(to: moment))
   }
 
-  private static func milliseconds(from start: Moment, to end: Moment) -> Int64 {
-    Int64(bitPattern: end.nanoseconds &- start.nanoseconds) / 1_000_000
+  private func timeText(_ moment: Moment) -> String {
+    WallClock.text(milliseconds: wallMilliseconds(at: moment))
   }
 
   /// Only changes received by MQTT have no origin.
@@ -193,13 +183,8 @@ struct EventEncoder {
   }
 
   /// The requester's identifier, else the command's ULID.
-  private func id(of event: CommandEvent) -> String {
-    if let given = event.origin?.id { return Self.text(given) }
-    return identifiers.ulid(of: event.number, at: event.acceptedAt)
-  }
-
-  private static func text(_ given: JSONValue) -> String {
-    if case .string(let text) = given { text } else { JSONWriter.text(given) }
+  private func id(_ origin: ChangeOrigin?, number: UInt64, acceptedAt: Moment) -> String {
+    origin?.id.map(StatePayload.word) ?? identifiers.ulid(of: number, at: acceptedAt)
   }
 
   private func appendID(

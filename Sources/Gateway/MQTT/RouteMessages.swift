@@ -109,13 +109,13 @@ final class RouteWills {
     let topic: String
     let broker: Int
     let client: MQTTClient
+    /// What the route forwarded last.
+    var shown: [UInt8]?
+    /// What waits for the connection.
+    var held: RouteMachine.Publish?
   }
 
   private var outputs: [Output] = []
-  /// What a route forwarded last, by output.
-  private var shown: [[UInt8]?] = []
-  /// What waits for the connection with the will of its output, by output.
-  private var held: [RouteMachine.Publish?] = []
   /// Forwards a message that waited to a broker.
   var forward: ((RouteMachine.Publish, Int) -> Void)?
 
@@ -150,8 +150,6 @@ final class RouteWills {
           client: client
         )
       )
-      shown.append(nil)
-      held.append(nil)
     }
   }
 
@@ -177,7 +175,7 @@ final class RouteWills {
   func hold(_ publish: RouteMachine.Publish, to broker: Int) -> Bool {
     let number = outputs.firstIndex { $0.broker == broker && $0.topic == publish.topic }
     guard let number, outputs[number].client.state == .connecting else { return false }
-    held[number] = publish
+    outputs[number].held = publish
     return true
   }
 
@@ -185,22 +183,21 @@ final class RouteWills {
   func forwarded(_ publish: RouteMachine.Publish, to broker: Int) {
     for number in outputs.indices
     where outputs[number].broker == broker && outputs[number].topic == publish.topic {
-      shown[number] = publish.payload
+      outputs[number].shown = publish.payload
     }
   }
 
   /// Forwards the message that waits, and says whether there was one.
   @discardableResult
   private func release(_ number: Int) -> Bool {
-    guard let publish = held[number] else { return false }
-    held[number] = nil
+    guard let publish = outputs[number].held.take() else { return false }
     forward?(publish, outputs[number].broker)
     return true
   }
 
   /// The broker may have published the will of the connection before.
   private func publishAgain(_ number: Int) {
-    guard let payload = shown[number] else { return }
+    guard let payload = outputs[number].shown else { return }
     _ = outputs[number].client.publish(
       topic: outputs[number].topic,
       payload: payload,

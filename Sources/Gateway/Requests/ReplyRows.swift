@@ -20,9 +20,7 @@ extension TargetRow {
       target: status.target?.json,
       actual: status.actual?.json,
       phase: status.phase,
-      ageMilliseconds: status.since.map {
-        Int(Int64(bitPattern: now.nanoseconds &- $0.nanoseconds) / 1_000_000)
-      },
+      ageMilliseconds: status.since?.milliseconds(to: now),
       waiting: waiting > 1 ? waiting : nil
     )
     isHeard = !core.isUnheard(key)
@@ -47,9 +45,7 @@ extension PendingRow {
       collapsed: status.collapsed,
       waiting: status.count,
       waits: waits,
-      dueMilliseconds: status.due.map {
-        Int(max($0, now).nanoseconds - now.nanoseconds) / 1_000_000
-      }
+      dueMilliseconds: status.due.map { now.milliseconds(to: max($0, now)) }
     )
   }
 }
