@@ -17,17 +17,31 @@ import Values
 /// The files are read and compared on another thread, and refused as a whole if anything in them is
 /// wrong. Then each step of the event loop does one bounded step of the reload, here and in the
 /// core.
+///
+/// One reload at a time: a request that arrives during one gets the result of the next, since the
+/// files may have changed after the first began.
 final class GatewayReload {
+  /// What came of reading and comparing.
+  private typealias Outcome = Result<PreparedReload, ConfigurationFailure>
+  typealias Completion = (Result<ReloadReport, ReloadRefusal>) -> Void
+
   private static let stopping = ReloadRefusal(
     error: ErrorReply(.stopping, "the gateway is about to end")
   )
 
   private let context: GatewayContext
   private let mqtt: MQTTSurface
+  /// Reads the configuration again, on another thread; without it, a reload is refused.
+  var read: (@Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>)?
   /// Reads and compares definitions on another thread.
-  private var reloader: Reloader?
-  /// The reload in progress.
+  private var work: BackgroundWork<Outcome>?
+  /// Whether a reload is in progress.
+  private(set) var isBusy = false
+  /// The reload in progress, once its files are read.
   private var progress: ReloadProgress?
+  /// Who waits for the reload in progress, and for the one after it.
+  private var waiting: [Completion] = []
+  private var waitingForNext: [Completion] = []
 
   /// The digest of the device files in use.
   private(set) var digest: UInt64
@@ -53,30 +67,9 @@ final class GatewayReload {
     digest = configuration.digest
     hashes = configuration.hashes
     self.mqtt = mqtt
-    reloader = try Reloader(
-      context.loop,
-      continuing: { [unowned self] in
-        PreparedReload.Base(
-          configuration: context.configuration,
-          registry: context.registry,
-          subscriptions: mqtt.topics.subscriptions,
-          announcer: mqtt.discovery?.announcer,
-          settings: context.settings,
-          sources: context.arrivals.sources,
-          created: context.arrivals.created,
-          restart: context.restart,
-          warnings: context.warnings,
-          digest: self.digest
-        )
-      },
-      applying: { [weak self] in self?.apply($0) }
-    )
-  }
-
-  /// Reads the configuration again, on another thread; without it, a reload is refused.
-  var read: Reloader.Reading? {
-    get { reloader?.read }
-    set { reloader?.read = newValue }
+    work = try BackgroundWork(named: "reload", loop: context.loop) { [weak self] in
+      self?.apply($0)
+    }
   }
 
   /// The files that it reads; `nil` if the gateway was not started from files.
@@ -90,34 +83,32 @@ final class GatewayReload {
     ).absolute
   }
 
-  /// Whether a reload is in progress.
-  var isBusy: Bool { reloader?.isBusy ?? false }
-
   /// An import has written files.
   func wrote(_ files: [String: Int]) { hashes.merge(files) { $1 } }
 
   /// When the next step has something to do; `nil` when nothing waits.
   var deadline: Moment? {
     if progress != nil { return .zero }
-    return reloader?.isBusy == false ? context.arrivals.deadline : nil
+    return isBusy ? nil : context.arrivals.deadline
   }
 
   // MARK: - Requests
 
   /// Reads the configuration again and adopts it; `done` is called once, with the outcome.
-  func reload(_ done: @escaping (Result<ReloadReport, ReloadRefusal>) -> Void) {
+  func reload(_ done: @escaping Completion) {
     guard !context.core.isShuttingDown else {
       return done(.failure(Self.stopping))
     }
-    guard let reloader, reloader.read != nil else {
+    guard read != nil else {
       let reason = "this gateway was not started from files: there is nothing to reload"
       return done(.failure(.init(error: ErrorReply(.unsupported, reason))))
     }
     Notify.reloading()
-    reloader.reload { result in
+    waitingForNext.append { result in
       done(result)
       Notify.ready()
     }
+    if !isBusy { readFiles() }
   }
 
   /// Reloads for a client of the control socket.
@@ -136,10 +127,41 @@ final class GatewayReload {
     }
   }
 
+  // MARK: - Reading on another thread
+
+  private func readFiles() {
+    guard let read else { preconditionFailure("Nothing is read where there are no files.") }
+    swap(&waiting, &waitingForNext)
+    prepare { base in read().map { PreparedReload($0, continuing: base) } }
+  }
+
+  /// Compares on another thread what is in use with what `job` makes of it.
+  private func prepare(_ job: @escaping @Sendable (PreparedReload.Base) -> Outcome) {
+    isBusy = true
+    let base = PreparedReload.Base(
+      configuration: context.configuration,
+      registry: context.registry,
+      subscriptions: mqtt.topics.subscriptions,
+      announcer: mqtt.discovery?.announcer,
+      settings: context.settings,
+      sources: context.arrivals.sources,
+      created: context.arrivals.created,
+      restart: context.restart,
+      warnings: context.warnings,
+      digest: digest
+    )
+    do throws(OperationsError) {
+      try work?.begin { job(base) }
+    } catch {
+      // Without another thread the loop waits for it.
+      apply(job(base))
+    }
+  }
+
   /// Begins to continue with a configuration that was read, or refuses it.
-  private func apply(_ outcome: Reloader.Outcome) {
+  private func apply(_ outcome: Outcome) {
     switch outcome {
-    case .success where context.core.isShuttingDown: reloader?.finish(.failure(Self.stopping))
+    case .success where context.core.isShuttingDown: end(.failure(Self.stopping))
     case .success(let prepared):
       progress = ReloadProgress(
         prepared,
@@ -155,8 +177,17 @@ final class GatewayReload {
         context.log.error("Mistake in the configuration", ["problem": problem.description])
       }
       let refusal = ReloadRefusal(error: Self.reply(to: failure), problems: failure.problems)
-      reloader?.finish(.failure(refusal))
+      end(.failure(refusal))
     }
+  }
+
+  /// Ends the reload in progress; the next one begins if somebody asked for it.
+  private func end(_ result: Result<ReloadReport, ReloadRefusal>) {
+    var done: [Completion] = []
+    swap(&done, &waiting)
+    for body in done { body(result) }
+    isBusy = false
+    if !waitingForNext.isEmpty { readFiles() }
   }
 
   private static let shownProblems = 20
@@ -216,7 +247,9 @@ final class GatewayReload {
       if reload.isSubscribed, reload.isCoreDone { finishReload(reload) }
     case .freeing:
       guard reload.free() else { return }
-      reloader?.free(reload.old)
+      // What was in use before is freed on another thread, so that the event loop does not wait.
+      let old = reload.old
+      try? WorkerThread { withExtendedLifetime(old) {} }.detach()
       progress = nil
     }
   }
@@ -248,7 +281,7 @@ final class GatewayReload {
       count += 1
       onRead?()
     }
-    reloader?.finish(.success(reload.prepared.report))
+    end(.success(reload.prepared.report))
   }
 
   // MARK: - Devices that messages named
@@ -258,11 +291,10 @@ final class GatewayReload {
 
   /// Begins to add new devices, unless a reload is in progress.
   private func addArrivals() {
-    guard context.arrivals.deadline != nil, !context.core.isShuttingDown,
-      let reloader, !reloader.isBusy
-    else { return }
+    guard context.arrivals.deadline != nil, !context.core.isShuttingDown, !isBusy else { return }
     let arrivals = context.arrivals.popNew(at: EventLoop.now())
-    if !arrivals.isEmpty { reloader.add(arrivals) }
+    guard !arrivals.isEmpty else { return }
+    prepare { base in .success(PreparedReload(adding: arrivals, to: base)) }
   }
 
   /// The definitions of a reload count: so do the devices that it adds, and its templates.
@@ -370,85 +402,5 @@ extension ArraySlice {
     let first = prefix(limit)
     self = dropFirst(limit)
     return first
-  }
-}
-
-/// Reads the configuration again on another thread, so that the event loop continues meanwhile.
-///
-/// One reload at a time: a request that arrives during one gets the result of the next, since the
-/// files may have changed after the first began.
-final class Reloader {
-  typealias Outcome = Result<PreparedReload, ConfigurationFailure>
-  typealias Completion = (Result<ReloadReport, ReloadRefusal>) -> Void
-
-  typealias Reading = @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
-
-  /// Reads the files; `nil` where there are none.
-  var read: Reading?
-  private let work: BackgroundWork<Outcome>
-  private(set) var isBusy = false
-  private let base: () -> PreparedReload.Base
-  private let apply: (Outcome) -> Void
-  /// Who waits for the reload in progress, and for the one after it.
-  private var waiting: [Completion] = []
-  private var waitingForNext: [Completion] = []
-
-  /// - Parameters:
-  ///   - loop: Where outcomes are reported.
-  ///   - base: What is in use when a reading begins.
-  ///   - apply: Receives the outcome of a reading; ``finish(_:)`` ends the reload.
-  /// - Throws: When the loop cannot be woken from another thread.
-  init(
-    _ loop: EventLoop,
-    continuing base: @escaping () -> PreparedReload.Base,
-    applying apply: @escaping (Outcome) -> Void
-  ) throws(OperationsError) {
-    self.base = base
-    self.apply = apply
-    work = try BackgroundWork(named: "reload", loop: loop, finish: apply)
-  }
-
-  /// Reads; `done` is called on the loop with the result, in the order of asking.
-  func reload(_ done: @escaping Completion) {
-    waitingForNext.append(done)
-    if !isBusy { start() }
-  }
-
-  private func start() {
-    guard let read else { preconditionFailure("Nothing is read where there are no files.") }
-    swap(&waiting, &waitingForNext)
-    prepare { base in read().map { PreparedReload($0, continuing: base) } }
-  }
-
-  /// Adds devices that messages named, and reads nothing.
-  ///
-  /// Call it while no reload is in progress.
-  func add(_ arrivals: [DeviceArrivals.Arrival]) {
-    prepare { base in .success(PreparedReload(adding: arrivals, to: base)) }
-  }
-
-  private func prepare(_ job: @escaping @Sendable (PreparedReload.Base) -> Outcome) {
-    isBusy = true
-    let base = base()
-    do throws(OperationsError) {
-      try work.begin { job(base) }
-    } catch {
-      // Without another thread the loop waits for it.
-      apply(job(base))
-    }
-  }
-
-  /// Frees the definitions from before a reload, so that the event loop does not.
-  func free(_ old: Registry) {
-    try? WorkerThread { withExtendedLifetime(old) {} }.detach()
-  }
-
-  /// Ends the reload in progress; the next one begins if somebody asked for it.
-  func finish(_ result: Result<ReloadReport, ReloadRefusal>) {
-    var done: [Completion] = []
-    swap(&done, &waiting)
-    for body in done { body(result) }
-    isBusy = false
-    if !waitingForNext.isEmpty { start() }
   }
 }

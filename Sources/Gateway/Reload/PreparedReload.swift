@@ -10,7 +10,7 @@ import MQTT
 
 /// A configuration that was read again, compared with the one in use.
 ///
-/// It is made on the reloader's thread, so that the event loop compares nothing.
+/// It is made on another thread, so that the event loop compares nothing.
 struct PreparedReload: Sendable {
   /// What is in use when a reading begins.
   struct Base: Sendable {
