@@ -15,7 +15,7 @@ final class AnnouncementReader {
   /// The silence after which all messages have arrived.
   private static let quiet: Duration = .seconds(1)
 
-  /// Why nothing was read.
+  /// Why nothing was read, or nothing follows from it, and with which code the command ends.
   struct Failure: Error {
     let code: ExitCode
     let reason: String
@@ -45,15 +45,8 @@ final class AnnouncementReader {
     settingsAdvice = settings.settingsFile == nil ? ". \(CommandAdvice.noSettings)" : ""
   }
 
-  /// Collects the announcements until the broker sends no more; `onConnected` gets its address.
-  func read(
-    _ request: ImportPlan.Request,
-    onConnected: @escaping (String) -> Void = { _ in }
-  ) throws(Failure) -> [Announcement] {
-    try read(request.filters, onConnected: onConnected)
-  }
-
-  /// Collects the retained messages of these topics.
+  /// Collects the retained messages of these topics until the broker sends no more; `onConnected`
+  /// gets its address.
   func read(
     _ filters: [String],
     asking questions: ShellyQuestions? = nil,

@@ -10,6 +10,8 @@ import Operations
 
 /// Putting Settle between automations and Zigbee2MQTT, and taking it out again.
 extension ImportCommand {
+  private typealias Failure = AnnouncementReader.Failure
+
   /// Adds the routes to the settings, or says how far Zigbee2MQTT has moved.
   func addRoutes(
     _ name: String,
@@ -27,7 +29,7 @@ extension ImportCommand {
     let progress: InBetweenProgress
     let announcements: [Announcement]
     let routes: InBetween
-    do throws(Ending) {
+    do throws(Failure) {
       let inner = try chosen(uses) { uses throws(InBetweenUses.Refusal) in
         try uses.inner(named: name, base: base)
       }
@@ -52,7 +54,7 @@ extension ImportCommand {
       report.advise(routes.advice)
       return .done
     }
-    do throws(AnnouncementReader.Failure) {
+    do throws(Failure) {
       report.advise(
         progress.text(
           announcements + (try reader.read(progress.filters)),
@@ -66,21 +68,15 @@ extension ImportCommand {
     }
   }
 
-  /// The end of the command before anything is written.
-  private struct Ending: Error {
-    let code: ExitCode
-    let reason: String
-  }
-
   /// The base topic that the routes in the settings lead to, or the one that is named.
   private func chosen(
     _ uses: InBetweenUses?,
     _ choice: (InBetweenUses) throws(InBetweenUses.Refusal) -> String
-  ) throws(Ending) -> String {
+  ) throws(Failure) -> String {
     do throws(InBetweenUses.Refusal) {
       return try choice(uses ?? InBetweenUses())
     } catch {
-      throw Ending(code: error.isAmbiguous ? .usage : .badInput, reason: error.reason)
+      throw Failure(code: error.isAmbiguous ? .usage : .badInput, reason: error.reason)
     }
   }
 
@@ -88,14 +84,10 @@ extension ImportCommand {
     _ request: ImportPlan.Request,
     _ progress: InBetweenProgress,
     _ reader: AnnouncementReader
-  ) throws(Ending) -> [Announcement] {
-    do throws(AnnouncementReader.Failure) {
-      let found = try read(request.filters + [progress.bridgeTopic], with: reader)
-      guard !found.isEmpty else { throw reader.nothing(request) }
-      return found
-    } catch {
-      throw Ending(code: error.code, reason: error.reason)
-    }
+  ) throws(Failure) -> [Announcement] {
+    let found = try read(request.filters + [progress.bridgeTopic], with: reader)
+    guard !found.isEmpty else { throw reader.nothing(request) }
+    return found
   }
 
   /// The routes for the only Zigbee2MQTT, or the one that `--base` chooses.
@@ -104,29 +96,29 @@ extension ImportCommand {
     inner: String,
     prefix: String,
     _ uses: InBetweenUses?
-  ) throws(Ending) -> InBetween {
+  ) throws(Failure) -> InBetween {
     let suffix = "/bridge/devices"
     let uses = uses ?? InBetweenUses()
     let bases = announcements.map(\.topic).filter { $0.hasSuffix(suffix) }
       .map { String($0.dropLast(suffix.count)) }.filter { $0 != inner && !uses.hasInner($0) }
     guard let found = base ?? bases.first, bases.contains(found) else {
-      throw Ending(
+      throw Failure(
         code: .unavailable,
         reason: "no Zigbee2MQTT is announced at \(base ?? "any base topic")"
       )
     }
     guard base != nil || Set(bases).count == 1 else {
       let list = Set(bases).sorted().joined(separator: ", ")
-      throw Ending(
+      throw Failure(
         code: .usage,
         reason: "several Zigbee2MQTT instances are announced (\(list)); choose one with --base"
       )
     }
     if let problem = uses.problem(base: found, inner: inner) {
-      throw Ending(code: .badInput, reason: problem)
+      throw Failure(code: .badInput, reason: problem)
     }
     guard let routes = InBetween(announcements, base: found, inner: inner, prefix: prefix) else {
-      throw Ending(
+      throw Failure(
         code: .badInput,
         reason: "\(found)/bridge/devices cannot be read, or names no device"
       )
@@ -191,7 +183,7 @@ extension ImportCommand {
     guard let old = self.settings(at: path) else { return .failed }
     let uses = try InBetweenUses(in: old, file: path)
     let undo: InBetweenUndo
-    do throws(Ending) {
+    do throws(Failure) {
       let inner = try chosen(uses) { uses throws(InBetweenUses.Refusal) in
         try uses.undone(named: name, base: base)
       }
@@ -218,7 +210,7 @@ extension ImportCommand {
     _ uses: InBetweenUses = InBetweenUses()
   ) -> ExitCode {
     let reader = reader(settings)
-    do throws(AnnouncementReader.Failure) {
+    do throws(Failure) {
       let prefix = prefix ?? settings.discovery?.prefix ?? "homeassistant"
       let found = try reader.read(undo.filters(prefix: prefix)).filter { !$0.payload.isEmpty }
       if let problem = undo.problem(found) {

@@ -4,11 +4,9 @@
 import Arguments
 import Configuration
 import Control
-import Dispatch
 import Gateway
 import GatewayCore
 import Glibc
-import LastOut
 import Operations
 
 /// `settle pipe --standalone`: a gateway that runs for the duration of the pipe.
@@ -56,9 +54,7 @@ struct PipeCommand: ConfiguredCommand {
       return .unavailable
     }
     defer { folder.remove() }
-    var overrides = ConfigurationLoader.Overrides()
-    overrides.config = config
-    overrides.devices = devices
+    var overrides = named
     overrides.socket = folder.path + "/settle.sock"
     var configuration: LoadedConfiguration
     do throws(ConfigurationFailure) {
@@ -96,19 +92,15 @@ struct PipeCommand: ConfiguredCommand {
     }
     for signal in [SIGTERM, SIGINT] { try loop.onSignal(signal) { leave() } }
     try gateway.start()
-    let outcome = PipeOutcome()
-    let waker = try loop.makeWaker {
-      guard let report = outcome.dequeue() else { return }
+    let work = try BackgroundWork<PipeReport>(named: "pipe", loop: loop) { report in
       if let message = report.message { complain(message) }
       exitCode = ExitCode(rawValue: report.exitCode) ?? .failed
       leave()
     }
     let (path, timeout, source) = (gateway.socketPath ?? "", timeout, source)
-    DispatchQueue.global().async {
-      outcome.set(Self.pipe(through: path, source: source, timeout: timeout))
-      waker.wake()
-    }
+    try work.begin { Self.pipe(through: path, source: source, timeout: timeout) }
     loop.run()
+    withExtendedLifetime(work) {}
     return exitCode
   }
 
@@ -126,21 +118,6 @@ struct PipeCommand: ConfiguredCommand {
       )
     } catch {
       return PipeReport(exitCode: ExitCode.unavailable.rawValue, message: "\(error)")
-    }
-  }
-}
-
-/// Passes the pipe's report to the loop.
-private final class PipeOutcome: Sendable {
-  private let report = Locked<PipeReport?>(nil)
-
-  func set(_ report: PipeReport) { self.report.withLock { $0 = report } }
-
-  /// Removes and returns the report.
-  func dequeue() -> PipeReport? {
-    report.withLock { report in
-      defer { report = nil }
-      return report
     }
   }
 }

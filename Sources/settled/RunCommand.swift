@@ -12,6 +12,7 @@ import GatewayCore
 import Glibc
 import Import
 import Journal
+import LastOut
 import Operations
 
 /// `settle run`: runs the gateway until a signal ends it.
@@ -168,13 +169,7 @@ struct RunCommand: Command {
     let watchdog = try LoopWatchdog(loop) { what, elapsed in
       log.warning(
         "Event loop blocked",
-        [
-          "by": what,
-          "elapsed_ms": String(
-            elapsed.components.seconds * 1000
-              + elapsed.components.attoseconds / 1_000_000_000_000_000
-          ),
-        ]
+        ["by": what, "elapsed_ms": String(elapsed.wholeNanoseconds / 1_000_000)]
       )
     }
     let feeding = try ServiceWatchdog.period().map { period throws(OperationsError) in

@@ -5,6 +5,7 @@ import CNcurses
 import Control
 import Glibc
 import LastOut
+import Operations
 import Screen
 import Values
 
@@ -151,7 +152,7 @@ struct ScreenLoop: ~Copyable {
     self.terminal = terminal
     self.client = consume client
     self.socket = socket
-    screen.connected(at: Self.now())
+    screen.connected(at: EventLoop.now())
   }
 
   /// Returns when the user quits or the terminal is gone.
@@ -159,23 +160,23 @@ struct ScreenLoop: ~Copyable {
     while !screen.isDone {
       connectIfNeeded()
       send()
-      let now = Self.now()
+      let now = EventLoop.now()
       let grid = ScreenRenderer.grid(of: screen, terminal.glyphs, at: now)
       terminal.draw(grid, everything: mustRedraw)
       mustRedraw = false
       wait(until: screen.nextTick(after: now))
-      screen.advance(to: Self.now())
+      screen.advance(to: EventLoop.now())
     }
     terminal.leave()
   }
 
   private mutating func connectIfNeeded() {
-    guard screen.link.shouldConnect(at: Self.now()) else { return }
+    guard screen.link.shouldConnect(at: EventLoop.now()) else { return }
     do throws(ClientError) {
       client = try ControlClient(path: SocketPath.find(named: socket))
-      screen.connected(at: Self.now())
+      screen.connected(at: EventLoop.now())
     } catch {
-      screen.disconnected(error.description, at: Self.now())
+      screen.disconnected(error.description, at: EventLoop.now())
     }
   }
 
@@ -191,11 +192,11 @@ struct ScreenLoop: ~Copyable {
 
   private mutating func disconnect(_ error: ClientError) {
     client = nil
-    screen.disconnected(error.description, at: Self.now())
+    screen.disconnected(error.description, at: EventLoop.now())
   }
 
   private mutating func wait(until moment: Moment) {
-    let left = Self.now().duration(to: moment).wholeNanoseconds
+    let left = EventLoop.now().duration(to: moment).wholeNanoseconds
     let milliseconds = Int32(clamping: (max(0, left) + 999_999) / 1_000_000)
     let readable = Int16(POLLIN)
     // poll skips a descriptor of -1.
@@ -210,7 +211,7 @@ struct ScreenLoop: ~Copyable {
     if entries[0].revents & readable != 0 {
       for key in terminal.keys() {
         if key == .redraw { mustRedraw = true }
-        screen.press(key, at: Self.now())
+        screen.press(key, at: EventLoop.now())
       }
     } else if entries[0].revents != 0 {
       screen.quit()  // The terminal is gone.
@@ -221,7 +222,7 @@ struct ScreenLoop: ~Copyable {
   private mutating func receive() {
     do throws(ClientError) {
       guard let replies = try client?.available() else { return }
-      let now = Self.now()
+      let now = EventLoop.now()
       for reply in replies { screen.receive(reply, at: now) }
     } catch {
       disconnect(error)
@@ -242,13 +243,5 @@ struct ScreenLoop: ~Copyable {
       mustRedraw = true
     default: screen.quit()
     }
-  }
-
-  private static func now() -> Moment {
-    var time = timespec()
-    guard unsafe clock_gettime(CLOCK_MONOTONIC, &time) == 0 else {
-      preconditionFailure("The monotonic clock cannot be read.")
-    }
-    return Moment(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
   }
 }

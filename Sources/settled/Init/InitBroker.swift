@@ -185,8 +185,7 @@ enum InitDialog {
       StandardError.write("")
       return nil
     }
-    let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
-    return String(line.drop(while: isBlank).reversed().drop(while: isBlank).reversed())
+    return String(line.trimmed)
   }
 
   /// An answer that is not shown while it is typed; `nil` at the end of the input.
@@ -239,7 +238,7 @@ struct InitDevices {
     request.schema = Self.schema(.devices, in: folder.devices)
     let announcements: [Announcement]
     do throws(AnnouncementReader.Failure) {
-      announcements = try reader.read(request)
+      announcements = try reader.read(request.filters)
     } catch {
       throw InitEnd(error.code, error.reason)
     }
