@@ -225,24 +225,6 @@ package struct MessagePreview: ListedObject, Hashable, Sendable {
 
   package init() {}
 
-  package init(
-    key: String,
-    value: JSONValue,
-    topic: String,
-    payload: String,
-    qos: Int,
-    keys: [String],
-    reason: String?
-  ) {
-    self.key = key
-    self.value = value
-    self.topic = topic
-    self.payload = payload
-    self.qos = qos
-    self.keys = keys
-    self.reason = reason
-  }
-
   package mutating func list(_ members: inout MemberList) {
     members.text("key", &key, isNeeded: true)
     members.member("value", &value, isNeeded: true, read: { $0 }, write: { $0 })
@@ -315,22 +297,9 @@ package struct ReloadReport: ListedObject, Hashable, Sendable {
 
   package init() {}
 
-  package init(
-    devices: Int,
-    keys: Int,
-    added: [String] = [],
-    removed: [String] = [],
-    changed: [String] = [],
-    restart: [String] = [],
-    warnings: [String] = []
-  ) {
+  package init(devices: Int, keys: Int) {
     self.devices = devices
     self.keys = keys
-    self.added = added
-    self.removed = removed
-    self.changed = changed
-    self.restart = restart
-    self.warnings = warnings
   }
 
   package mutating func list(_ members: inout MemberList) {

@@ -157,13 +157,10 @@ extension ControlRequest {
     func add(_ name: String, _ value: JSONValue?) {
       if let value { members.append(.init(name, value)) }
     }
-    let takesKey =
-      switch operation {
-      case .set, .step, .toggle, .cancel, .flush: true
-      case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices, .scene:
-        false
-      }
-    if takesKey { add("key", .string(key)) }
+    switch operation {
+    case .set, .step, .toggle, .cancel, .flush: add("key", .string(key))
+    case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices, .scene: break
+    }
     switch operation {
     case .set(let value): add("set", written ?? value)
     case .step(let amount): add("step", amount.json)

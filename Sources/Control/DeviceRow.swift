@@ -36,22 +36,6 @@ package struct DeviceRow: ListedObject, Hashable, Sendable {
 
   package init() {}
 
-  package init(
-    id: String,
-    name: String,
-    properties: [String],
-    types: [String],
-    availability: Availability,
-    topic: String
-  ) {
-    self.id = id
-    self.name = name
-    self.properties = properties
-    self.types = types
-    self.availability = availability
-    self.topic = topic
-  }
-
   package mutating func list(_ members: inout MemberList) {
     members.text("device", &id, isNeeded: true)
     members.text("name", &name)

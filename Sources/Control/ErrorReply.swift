@@ -45,12 +45,6 @@ package struct GrammarError: Error, Hashable, Sendable, CustomStringConvertible 
   /// The request's `id` exactly as received.
   package let replyID: JSONValue?
 
-  package init(code: String, message: String, id: String?) {
-    self.code = code
-    self.message = message
-    replyID = id.map(JSONValue.string)
-  }
-
   package init(code: ErrorCode, message: String, id: JSONValue?) {
     self.code = code.rawValue
     self.message = message

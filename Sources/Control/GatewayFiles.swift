@@ -29,20 +29,16 @@ package struct GatewayFiles: ListedObject, Hashable, Sendable {
   }
 
   /// The same files, with absolute paths.
-  package var absolute: GatewayFiles {
-    GatewayFiles(
-      settings: settings.map(WorkingFolder.absolute),
-      devices: WorkingFolder.absolute(devices),
-      stateDevices: stateDevices.map(WorkingFolder.absolute)
-    )
-  }
+  package var absolute: GatewayFiles { mapped(WorkingFolder.absolute) }
 
   /// The same files, with paths from the working folder where they are below it.
-  package var relative: GatewayFiles {
+  package var relative: GatewayFiles { mapped(WorkingFolder.relative) }
+
+  private func mapped(_ path: (String) -> String) -> GatewayFiles {
     GatewayFiles(
-      settings: settings.map(WorkingFolder.relative),
-      devices: WorkingFolder.relative(devices),
-      stateDevices: stateDevices.map(WorkingFolder.relative)
+      settings: settings.map(path),
+      devices: path(devices),
+      stateDevices: stateDevices.map(path)
     )
   }
 }

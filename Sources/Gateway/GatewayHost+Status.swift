@@ -149,14 +149,14 @@ extension StatusReport.Cluster {
     let counts = Dictionary(grouping: owners.compactMap(\.self)) { $0 }.mapValues(\.count)
     let digest = view.digest
     members = view.peers.sorted { $0.key < $1.key }.map { name, peer in
-      StatusReport.Member(
-        name: name,
-        state: peer.record.state.rawValue,
-        partitions: counts[name] ?? 0,
-        renewedMilliseconds: peer.seenAt.milliseconds(to: now),
-        hasSameDevices: !peer.record.state.isPresent || peer.record.digest == digest,
-        unreadable: peer.record.unreadable.map(\.number).sorted()
-      )
+      var row = StatusReport.Member()
+      row.name = name
+      row.state = peer.record.state.rawValue
+      row.partitions = counts[name] ?? 0
+      row.renewedMilliseconds = peer.seenAt.milliseconds(to: now)
+      row.hasSameDevices = !peer.record.state.isPresent || peer.record.digest == digest
+      row.unreadable = peer.record.unreadable.map(\.number).sorted()
+      return row
     }
     engine.problem = cluster.engine.problem ?? (cluster.engine.isReady ? nil : "not connected yet")
     engine.server = cluster.engine.server.isEmpty ? nil : cluster.engine.server
@@ -196,11 +196,7 @@ extension StatusReport.Broker {
       case .waiting: .waiting
       case .idle: .idle
       }
-    self.init(
-      name: link.name ?? "mqtt",
-      url: link.client.endpoint,
-      state: state
-    )
+    self.init(name: link.name ?? "mqtt", url: link.client.endpoint, state: state)
     address = link.client.address
     sinceMilliseconds = link.since.milliseconds(to: now)
     trouble = link.client.trouble?.cause.rawValue
@@ -226,11 +222,10 @@ extension StatusReport.HTTP {
 extension StatusReport.Window {
   fileprivate init?(_ lane: LaneStatus) {
     guard let size = lane.window else { return nil }
-    self.init(
-      size: size,
-      inUse: lane.inFlight ?? 0,
-      roundTripMilliseconds: lane.roundTrip.map { Int($0.wholeNanoseconds / 1_000_000) },
-      lost: lane.lost ?? 0
-    )
+    self.init()
+    self.size = size
+    inUse = lane.inFlight ?? 0
+    roundTripMilliseconds = lane.roundTrip.map { Int($0.wholeNanoseconds / 1_000_000) }
+    lost = lane.lost ?? 0
   }
 }

@@ -36,16 +36,12 @@ import Testing
     var report = Self.well()
     var cluster = StatusReport.Cluster(name: "campus", member: "a")
     cluster.owners = ["a", "a"]
-    cluster.members = [
-      .init(
-        name: "b",
-        state: "ready",
-        partitions: 0,
-        renewedMilliseconds: 10,
-        hasSameDevices: true,
-        unreadable: Array(0..<10)
-      )
-    ]
+    var member = StatusReport.Member()
+    member.name = "b"
+    member.state = "ready"
+    member.renewedMilliseconds = 10
+    member.unreadable = Array(0..<10)
+    cluster.members = [member]
     report.cluster = cluster
     let problem = try #require(StatusAdvice.problems(in: report).first)
     #expect(problem.message.contains("b cannot read what is stored of partitions 0, 1, 2"))

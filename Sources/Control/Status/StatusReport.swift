@@ -133,22 +133,6 @@ extension StatusReport {
 
     package init() {}
 
-    package init(
-      name: String,
-      state: String,
-      partitions: Int,
-      renewedMilliseconds: Int?,
-      hasSameDevices: Bool,
-      unreadable: [Int]
-    ) {
-      self.name = name
-      self.state = state
-      self.partitions = partitions
-      self.renewedMilliseconds = renewedMilliseconds
-      self.hasSameDevices = hasSameDevices
-      self.unreadable = unreadable
-    }
-
     package mutating func list(_ members: inout MemberList) {
       members.text("name", &name, isNeeded: true)
       members.text("state", &state)
@@ -452,13 +436,6 @@ extension StatusReport {
     package var lost = 0
 
     package init() {}
-
-    package init(size: Int, inUse: Int, roundTripMilliseconds: Int?, lost: Int) {
-      self.size = size
-      self.inUse = inUse
-      self.roundTripMilliseconds = roundTripMilliseconds
-      self.lost = lost
-    }
 
     package mutating func list(_ members: inout MemberList) {
       members.count("size", &size, isNeeded: true)

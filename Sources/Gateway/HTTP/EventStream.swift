@@ -80,6 +80,11 @@ final class EventStream: ResponseStream {
     }
     guard cursor < streams.buffer.next || unsentStates?.isEmpty == false else { return }
     sentAt = now
+    resume()
+  }
+
+  private func resume() {
+    guard isWaiting else { return }
     isWaiting = false
     exchange.wake()
   }
@@ -94,17 +99,13 @@ final class EventStream: ResponseStream {
   func beat(at now: Moment) {
     sentAt = now
     wantsHeartbeat = true
-    guard isWaiting else { return }
-    isWaiting = false
-    exchange.wake()
+    resume()
   }
 
   /// Sends what is left, and ends.
   func end() {
     isEnding = true
-    guard isWaiting else { return }
-    isWaiting = false
-    exchange.wake()
+    resume()
   }
 }
 

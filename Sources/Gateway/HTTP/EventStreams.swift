@@ -205,23 +205,17 @@ extension EventStreams {
   }
 
   /// The connection to the broker was made or ended.
-  func brokerConnectionChanged() {
-    guard stateStreamCount > 0 else { return }
-    for stream in streams.values { stream.unsentStates?.includesBroker = true }
-    hasUnsentEvents = true
-  }
+  func brokerConnectionChanged() { include(\.includesBroker) }
 
   /// A reload changed the devices.
-  func devicesChanged() {
-    guard stateStreamCount > 0 else { return }
-    for stream in streams.values { stream.unsentStates?.includesDevices = true }
-    hasUnsentEvents = true
-  }
+  func devicesChanged() { include(\.includesDevices) }
 
   /// The panel's document was replaced.
-  func panelDocumentChanged() {
+  func panelDocumentChanged() { include(\.includesPanel) }
+
+  private func include(_ part: WritableKeyPath<UnsentStates, Bool>) {
     guard stateStreamCount > 0 else { return }
-    for stream in streams.values { stream.unsentStates?.includesPanel = true }
+    for stream in streams.values { stream.unsentStates?[keyPath: part] = true }
     hasUnsentEvents = true
   }
 

@@ -299,9 +299,8 @@ extension HTTPSurface {
   private func isKnown(_ tag: String, to request: HTTPRequest) -> Bool {
     request.values(of: "If-None-Match").contains { list in
       list.split(separator: ",").contains { entry in
-        let bare = entry.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()
-        let text = String(bare)
-        return text == "*" || (text.hasPrefix("W/") ? String(text.dropFirst(2)) : text) == tag
+        let text = entry.trimmed
+        return text == "*" || (text.hasPrefix("W/") ? text.dropFirst(2) : text) == tag
       }
     }
   }

@@ -51,16 +51,17 @@ struct ChangePreview {
     _ value: Value
   ) -> MessagePreview {
     let registry = context.registry
-    return MessagePreview(
-      key: registry[key].key,
-      value: value.json,
-      topic: publish.topic,
-      payload: String(decoding: publish.payload, as: UTF8.self),
-      qos: publish.qos,
-      keys: publish.keys.map { registry[$0].key },
-      reason: context.core.isUnchanged(value, of: key)
-        ? "the device has this value" : host.obstacle(to: registry.device(of: key), at: now)
-    )
+    var preview = MessagePreview()
+    preview.key = registry[key].key
+    preview.value = value.json
+    preview.topic = publish.topic
+    preview.payload = String(decoding: publish.payload, as: UTF8.self)
+    preview.qos = publish.qos
+    preview.keys = publish.keys.map { registry[$0].key }
+    preview.reason =
+      context.core.isUnchanged(value, of: key)
+      ? "the device has this value" : host.obstacle(to: registry.device(of: key), at: now)
+    return preview
   }
 
   /// Whether a member of a group would accept a value.

@@ -252,14 +252,13 @@ extension RequestHandler {
   func row(ofDevice number: Int, at now: Moment) -> DeviceRow {
     let device = context.registry.devices[number]
     let isOnline = context.core.isOnline(device: number)
-    var row = DeviceRow(
-      id: device.id,
-      name: device.name,
-      properties: device.properties.map(\.id),
-      types: device.properties.map(\.kind.name),
-      availability: !isOnline ? .offline : device.availability.isEmpty ? .unknown : .online,
-      topic: DeviceRow.shared(device.properties.map(\.command.topic).filter { !$0.isEmpty })
-    )
+    var row = DeviceRow()
+    row.id = device.id
+    row.name = device.name
+    row.properties = device.properties.map(\.id)
+    row.types = device.properties.map(\.kind.name)
+    row.availability = !isOnline ? .offline : device.availability.isEmpty ? .unknown : .online
+    row.topic = DeviceRow.shared(device.properties.map(\.command.topic).filter { !$0.isEmpty })
     row.area = device.area
     row.readOnly = device.properties.filter(\.isReadOnly).map(\.id)
     row.lane = device.lane

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Values
+
 /// The host names that this gateway accepts.
 ///
 /// A page of another site can make its own name resolve to this machine, and then counts as the
@@ -110,7 +112,7 @@ package struct ForwardedClient: Hashable, Sendable {
   package init(_ request: HTTPRequest) {
     // Proxies in a row append theirs: the first is what the browser asked for.
     host = request.value(of: "X-Forwarded-Host").flatMap { list in
-      list.split(separator: ",").first.map { String(Self.trimmed($0)) }
+      list.split(separator: ",").first.map { String($0.trimmed) }
     }
     let paths = ["X-Ingress-Path", "X-Forwarded-Prefix"].compactMap { request.value(of: $0) }
     prefix = paths.lazy.compactMap(Self.path).first ?? ""
@@ -130,7 +132,7 @@ package struct ForwardedClient: Hashable, Sendable {
     isTrusted: (String) -> Bool
   ) -> String {
     let addresses = request.values(of: "X-Forwarded-For").flatMap { $0.split(separator: ",") }
-      .map { String(trimmed($0)) }
+      .map { String($0.trimmed) }
     return addresses.last { !$0.isEmpty && $0.utf8.count <= limit && !isTrusted($0) } ?? peer
   }
 
@@ -141,12 +143,5 @@ package struct ForwardedClient: Hashable, Sendable {
       return nil
     }
     return text.hasSuffix("/") ? String(text.dropLast()) : text
-  }
-
-  private static func trimmed(_ text: Substring) -> Substring {
-    let isBlank = { (character: Character) in character == " " || character == "\t" }
-    var rest = text.drop(while: isBlank)
-    while let last = rest.last, isBlank(last) { rest.removeLast() }
-    return rest
   }
 }

@@ -70,6 +70,13 @@ package enum Router {
     return endpoint
   }
 
+  /// The resources of one level below `/v1`, other than devices.
+  private static let resources: [String: Endpoint] = [
+    "changes": .changes, "pending": .pending, "history": .history, "status": .status,
+    "flush": .flush, "cancel": .cancel, "events": .events, "panel": .panelDocument,
+    "openapi.json": .openAPI,
+  ]
+
   private static func endpoint(_ path: [String]) -> Endpoint? {
     switch path {
     case [""]: return .panel(nil)
@@ -84,21 +91,7 @@ package enum Router {
     }
     guard path.first == "v1", path.count > 1 else { return nil }
     if path[1] == "scenes", path.count == 3, !path[2].isEmpty { return .scene(path[2]) }
-    guard path[1] == "devices" else {
-      guard path.count == 2 else { return nil }
-      switch path[1] {
-      case "changes": return .changes
-      case "pending": return .pending
-      case "history": return .history
-      case "status": return .status
-      case "flush": return .flush
-      case "cancel": return .cancel
-      case "events": return .events
-      case "panel": return .panelDocument
-      case "openapi.json": return .openAPI
-      default: return nil
-      }
-    }
+    guard path[1] == "devices" else { return path.count == 2 ? resources[path[1]] : nil }
     guard path.count > 2 else { return .devices }
     guard !path[2].isEmpty, path.count < 4 || !path[3].isEmpty else { return nil }
     switch path.count {
