@@ -40,10 +40,7 @@ package struct EventObject: ListedObject, Hashable, Sendable {
     collapsed: Int = 0,
     source: String? = nil,
     at: String,
-    attempt: Int = 1,
-    reason: String? = nil,
-    group: String? = nil,
-    by: String? = nil
+    reason: String? = nil
   ) {
     self.id = id
     self.key = key
@@ -52,10 +49,7 @@ package struct EventObject: ListedObject, Hashable, Sendable {
     self.collapsed = collapsed
     self.source = source
     self.at = at
-    self.attempt = attempt
     self.reason = reason
-    self.group = group
-    self.by = by
   }
 }
 
@@ -143,19 +137,17 @@ package enum EventText {
     JSONWriter.appendInteger(Int64(attempt), to: &output)
     output.append(literal: #","reason":"#)
     append(reason, to: &output)
-    if let group {
-      output.append(literal: #","group":"#)
-      JSONWriter.appendString(group, to: &output)
-    }
-    if let gateway {
-      output.append(literal: #","gateway":"#)
-      JSONWriter.appendString(gateway, to: &output)
-    }
-    if let by {
-      output.append(literal: #","by":"#)
-      JSONWriter.appendString(by, to: &output)
-    }
+    append(#","group":"#, group, to: &output)
+    append(#","gateway":"#, gateway, to: &output)
+    append(#","by":"#, by, to: &output)
     output.append(UInt8(ascii: "}"))
+  }
+
+  /// Appends a member that an event has only where there is something to say.
+  private static func append(_ name: StaticString, _ text: String?, to output: inout [UInt8]) {
+    guard let text else { return }
+    output.append(literal: name)
+    JSONWriter.appendString(text, to: &output)
   }
 
   private static func append(_ text: String?, to output: inout [UInt8]) {

@@ -215,6 +215,20 @@ final class PartitionSessions {
 }
 
 extension MQTTClient {
+  /// Publishes a command; `false` if the client accepts none at the moment.
+  func publish(_ command: CommandPublish) -> Bool {
+    var properties = PublishProperties()
+    properties.expirySeconds = command.expirySeconds
+    if command.isReplayed { properties.userProperties["replayed"] = "1" }
+    return publish(
+      topic: command.topic,
+      payload: command.payload,
+      qos: command.qos,
+      properties: properties,
+      token: BrokerLink.Sender.command.token(command.token)
+    )
+  }
+
   /// Breaks the references that the handlers hold.
   func removeHandlers() {
     onState = nil
@@ -268,14 +282,7 @@ final class PartitionSession {
   private func send(_ publish: CommandPublish) -> Bool {
     guard link.client.canPublish else { return false }
     outstanding.insert(publish.token)
-    let isAccepted = link.client.publish(
-      topic: publish.topic,
-      payload: publish.payload,
-      qos: publish.qos,
-      retain: false,
-      properties: publish.properties,
-      token: BrokerLink.Sender.command.token(publish.token)
-    )
+    let isAccepted = link.client.publish(publish)
     if !isAccepted { outstanding.remove(publish.token) }
     return isAccepted
   }
@@ -290,15 +297,5 @@ final class PartitionSession {
     var tokens = outstanding.sorted()
     while let next = waiting.popFirst() { tokens.append(next.token) }
     return tokens
-  }
-}
-
-extension CommandPublish {
-  /// What goes with the message under MQTT 5.
-  var properties: PublishProperties {
-    var properties = PublishProperties()
-    properties.expirySeconds = expirySeconds
-    if isReplayed { properties.userProperties["replayed"] = "1" }
-    return properties
   }
 }

@@ -179,12 +179,10 @@ final class ControlSocket {
       _ moment: KeyPath<ControlConnection, Moment?>,
       where condition: (ControlConnection) -> Bool = { _ in true }
     ) -> ControlConnection? {
-      var found: (connection: ControlConnection, since: Moment)?
-      for connection in connections.values {
-        guard let since = connection[keyPath: moment], condition(connection) else { continue }
-        if found.map({ since < $0.since }) ?? true { found = (connection, since) }
+      let candidates = connections.values.filter(condition).compactMap { connection in
+        connection[keyPath: moment].map { (connection: connection, since: $0) }
       }
-      return found?.connection
+      return candidates.min { $0.since < $1.since }?.connection
     }
     let lagging = oldest(\.behindSince) { $0.isBehind(at: now) }
     let isCrowd = connections.values.count { $0.isBehind(at: now) } > Self.connectionLimit / 2

@@ -44,14 +44,7 @@ extension MQTTSurface {
       if let sessions {
         sessions.publish(publish, ofDevice: device)
       } else {
-        own.client.publish(
-          topic: publish.topic,
-          payload: publish.payload,
-          qos: publish.qos,
-          retain: false,
-          properties: publish.properties,
-          token: BrokerLink.Sender.command.token(publish.token)
-        )
+        own.client.publish(publish)
       }
     if !isAccepted {
       acknowledgementLatency.finished(publish.token, isAcknowledged: false, at: now)

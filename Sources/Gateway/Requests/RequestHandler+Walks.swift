@@ -240,14 +240,6 @@ extension RequestHandler {
     return context.history.entries(of: key).map { context.encoder.object($0, key: name) }
   }
 
-  /// The rows of the devices whose ids match a pattern, in order of definition.
-  func rowsOfDevices(matching text: String, at now: Moment) -> [DeviceRow] {
-    let pattern = Pattern(text)
-    return context.registry.deviceNumbers
-      .filter { pattern.matches(context.registry.id(ofDevice: $0)) }
-      .map { row(ofDevice: $0, at: now) }
-  }
-
   /// The row of `devices`.
   func row(ofDevice number: Int, at now: Moment) -> DeviceRow {
     let device = context.registry.devices[number]

@@ -280,7 +280,12 @@ final class RequestHandler {
       return .pending(rows, id: id)
     case .describe: return .described(keys.map { described($0, at: now) }, id: id)
     case .log: return .logged(keys.flatMap { log(of: $0, at: now) }, id: id)
-    case .devices: return .devices(rowsOfDevices(matching: request.key, at: now), id: id)
+    case .devices:
+      let pattern = Pattern(request.key)
+      let devices = context.registry.deviceNumbers.filter {
+        pattern.matches(context.registry.id(ofDevice: $0))
+      }
+      return .devices(devices.map { row(ofDevice: $0, at: now) }, id: id)
     case .flush:
       var count = 0
       for key in keys

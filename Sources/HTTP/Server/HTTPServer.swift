@@ -221,12 +221,10 @@ package import Operations
 
   /// The connection that has been between two requests for longest.
   private var longestIdle: HTTPConnection? {
-    var longest: (connection: HTTPConnection, since: Moment)?
-    for connection in connections.values {
-      guard let since = connection.idleSince else { continue }
-      if longest.map({ since < $0.since }) ?? true { longest = (connection, since) }
+    let idle = connections.values.compactMap { connection in
+      connection.idleSince.map { (connection: connection, since: $0) }
     }
-    return longest?.connection
+    return idle.min { $0.since < $1.since }?.connection
   }
 
   // MARK: - Running the library
