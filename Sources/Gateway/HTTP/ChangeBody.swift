@@ -59,9 +59,8 @@ enum ChangeBody {
       throw HTTPProblems.problem(.unknownDevice(id, suggestion: nil), key: nil)
     }
     guard !request.body.isEmpty else {
-      throw Problem(
-        400,
-        ErrorCode.syntax.rawValue,
+      throw HTTPProblems.problem(
+        .syntax,
         #"the properties are needed in the body, such as {"brightness":40}"#
       )
     }
@@ -87,9 +86,8 @@ enum ChangeBody {
     if !request.body.isEmpty {
       let document = try parse(request.body)
       guard case .object(let stated) = document else {
-        throw Problem(
-          422,
-          ErrorCode.badType.rawValue,
+        throw HTTPProblems.problem(
+          .badType,
           "the body is an object of options, or empty; found " + Excerpt.of(document)
         )
       }
@@ -103,9 +101,8 @@ enum ChangeBody {
   }
 
   private static func wrongProperties(_ found: JSONValue) -> Problem {
-    Problem(
-      422,
-      ErrorCode.badType.rawValue,
+    HTTPProblems.problem(
+      .badType,
       #"the body is an object of properties, such as {"brightness":40}; found "#
         + Excerpt.of(found)
     )
@@ -121,24 +118,21 @@ enum ChangeBody {
     guard !request.body.isEmpty else { return stated }
     let document = try parse(request.body)
     guard case .object(let members) = document, members.allSatisfy({ $0.name == "key" }) else {
-      throw Problem(
-        422,
-        ErrorCode.badType.rawValue,
+      throw HTTPProblems.problem(
+        .badType,
         #"the body is {"key":"PATTERN"} and nothing else; found \#(Excerpt.of(document))"#
       )
     }
     guard let member = members.first else { return stated }
     guard let pattern = member.value.string else {
-      throw Problem(
-        422,
-        ErrorCode.badType.rawValue,
+      throw HTTPProblems.problem(
+        .badType,
         #""key" must be a key or a pattern; found \#(Excerpt.of(member.value))"#
       )
     }
     guard stated == nil || stated == pattern else {
-      throw Problem(
-        422,
-        ErrorCode.severalOperations.rawValue,
+      throw HTTPProblems.problem(
+        .severalOperations,
         "the query and the body name different keys"
       )
     }
@@ -192,9 +186,8 @@ enum ChangeBody {
   ) throws(Problem) -> [JSONValue.Member] {
     guard !request.body.isEmpty else {
       guard operation == "toggle" else {
-        throw Problem(
-          400,
-          ErrorCode.syntax.rawValue,
+        throw HTTPProblems.problem(
+          .syntax,
           operation == "set"
             ? "a value is needed in the body, such as 40"
             : "a number is needed in the body, such as 5"
@@ -219,9 +212,8 @@ enum ChangeBody {
     allowed names: [String]
   ) throws(Problem) {
     for member in members where !names.contains(member.name) {
-      throw Problem(
-        422,
-        ErrorCode.unknownMember.rawValue,
+      throw HTTPProblems.problem(
+        .unknownMember,
         "unknown member '\(Excerpt.of(member.name))'; allowed: "
           + names.joined(separator: ", ") + Suggestion.hint(for: member.name, in: names)
       )
@@ -239,9 +231,8 @@ enum ChangeBody {
       case ("now", "false"): members.append(.init("now", false))
       case ("wait", ""): members.append(.init("wait", true))
       case ("now", let other):
-        throw Problem(
-          422,
-          ErrorCode.badValue.rawValue,
+        throw HTTPProblems.problem(
+          .badValue,
           "now is true or false; found '\(Excerpt.of(other))'"
         )
       default: members.append(.init(parameter.name, .string(parameter.value)))
@@ -254,9 +245,8 @@ enum ChangeBody {
     do throws(JSONParseError) {
       return try JSONParser.parse(body.span)
     } catch {
-      throw Problem(
-        400,
-        ErrorCode.syntax.rawValue,
+      throw HTTPProblems.problem(
+        .syntax,
         "the body is not JSON: \(error.message) (line \(error.line), column \(error.column))"
       )
     }

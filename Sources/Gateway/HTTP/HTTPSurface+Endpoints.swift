@@ -118,9 +118,8 @@ extension HTTPSurface {
     let query = exchange.request.target.query
     try ChangeBody.checkQuery(exchange.request, allowed: ["key"], repeatable: "key")
     guard let first = query.first?.value else {
-      throw Problem(
-        422,
-        ErrorCode.missingKey.rawValue,
+      throw HTTPProblems.problem(
+        .missingKey,
         "which key? ?key=DEVICE/PROPERTY is needed"
       )
     }
@@ -173,9 +172,8 @@ extension HTTPSurface {
     default:
       name = "cancel"
       guard pattern != nil else {
-        throw Problem(
-          422,
-          ErrorCode.missingKey.rawValue,
+        throw HTTPProblems.problem(
+          .missingKey,
           "which keys? ?key=PATTERN is needed; * names all"
         )
       }

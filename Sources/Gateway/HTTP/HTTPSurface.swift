@@ -455,7 +455,7 @@ extension HTTPSurface {
   private func eventPattern(_ request: HTTPRequest) throws(Problem) -> Pattern? {
     guard let text = try ChangeBody.pattern(of: request, beside: ["states"]) else { return nil }
     if let mistake = KeySyntax.deviceProperty.mistake(inPattern: text) {
-      throw Problem(422, ErrorCode.badKey.rawValue, mistake)
+      throw HTTPProblems.problem(.badKey, mistake)
     }
     do throws(ValidationError) {
       return try gateway.requests.watchPattern(text)

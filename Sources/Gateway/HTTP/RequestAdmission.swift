@@ -252,6 +252,11 @@ enum HTTPProblems {
     problem(code: failure.code, message: failure.message)
   }
 
+  /// A mistake that the control socket has a code for.
+  static func problem(_ code: ErrorCode, _ message: String) -> Problem {
+    problem(code: code.rawValue, message: message)
+  }
+
   private static func problem(code: String, message: String) -> Problem {
     let status =
       switch ErrorCode(rawValue: code) {
