@@ -3,6 +3,7 @@
 
 import Arguments
 import Configuration
+import Control
 import Devices
 import Glibc
 import JSON
@@ -161,7 +162,7 @@ struct AdviseCommand: DaemonCommand {
       complain("line \(mistake.line): \(mistake.message)")
     }
     let rest = mistakes.count - Self.shownMistakes
-    if rest > 0 { complain("\(rest) more line\(rest == 1 ? "" : "s") cannot be used") }
+    if rest > 0 { complain("\(CountText.text(rest, "more line")) cannot be used") }
   }
 
   private func advise(on recording: Recording, _ lanes: TrialLanes) -> ExitCode {

@@ -3,6 +3,7 @@
 
 import Arguments
 import Configuration
+import Control
 import Devices
 import JSON
 import Operations
@@ -39,7 +40,7 @@ struct CheckCommand: ConfiguredCommand {
       )
     } catch {
       for problem in error.problems { report(problem, "error") }
-      if !json { complain(Self.count(error.problems.count, "problem")) }
+      if !json { complain(CountText.text(error.problems.count, "problem")) }
       return .badConfiguration
     }
     for warning in loaded.warnings { report(warning, "warning") }
@@ -69,23 +70,23 @@ struct CheckCommand: ConfiguredCommand {
 
   private func summary(of loaded: LoadedConfiguration) -> String {
     let groups = loaded.registry.groupCount
-    var parts = [Self.count(loaded.registry.deviceNumbers.count - groups, "device")]
-    if groups > 0 { parts.append(Self.count(groups, "group")) }
-    parts.append(Self.count(loaded.registry.keyCount, "property", "properties"))
+    var parts = [CountText.text(loaded.registry.deviceNumbers.count - groups, "device")]
+    if groups > 0 { parts.append(CountText.text(groups, "group")) }
+    parts.append(CountText.text(loaded.registry.keyCount, "property", "properties"))
     if !loaded.gateway.routes.isEmpty {
-      parts.append(Self.count(loaded.gateway.routes.count, "route"))
+      parts.append(CountText.text(loaded.gateway.routes.count, "route"))
     }
     if !loaded.gateway.inputs.isEmpty {
-      parts.append(Self.count(loaded.gateway.inputs.count, "input"))
+      parts.append(CountText.text(loaded.gateway.inputs.count, "input"))
     }
     if !loaded.warnings.isEmpty {
-      parts.append(Self.count(loaded.warnings.count, "warning"))
+      parts.append(CountText.text(loaded.warnings.count, "warning"))
     }
     // Profiles may be many; only those with a mistake are named.
     let profiles = Set(loaded.profileFiles)
     var files = loaded.files.filter { !profiles.contains($0) }
     if !profiles.isEmpty {
-      files.append(Self.count(profiles.count, "file of profiles", "files of profiles"))
+      files.append(CountText.text(profiles.count, "file of profiles", "files of profiles"))
     }
     let read = files.isEmpty ? "no files" : files.joined(separator: ", ")
     return "OK: \(parts.joined(separator: ", ")) (\(read))"
@@ -104,9 +105,5 @@ struct CheckCommand: ConfiguredCommand {
         "files": .array(loaded.files.map { .string($0) }),
       ])
     )
-  }
-
-  private static func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
-    "\(number) \(number == 1 ? one : many ?? one + "s")"
   }
 }

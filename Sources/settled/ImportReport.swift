@@ -2,11 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Arguments
+import Control
 import Devices
 import Import
 import JSON
 
 extension ImportSource: ArgumentValue {}
+
+extension ImportPlan.File {
+  /// What it describes, such as `2 devices, 1 group, 9 properties`.
+  var counts: String {
+    CountText.text(devices, "device") + ", "
+      + (groups > 0 ? CountText.text(groups, "group") + ", " : "")
+      + CountText.text(properties, "property", "properties")
+  }
+}
 
 /// The output of `settle import`: results on standard output, the rest on standard error.
 struct ImportReport {
@@ -31,10 +41,7 @@ struct ImportReport {
       }
       return
     }
-    let counts =
-      "\(file.path): \(Self.count(file.devices, "device")), "
-      + (file.groups > 0 ? "\(Self.count(file.groups, "group")), " : "")
-      + Self.count(file.properties, "property", "properties")
+    let counts = "\(file.path): \(file.counts)"
     if isDry {
       showDifference(file.path, file.old, file.new)
       StandardError.write("\(counts); \(Self.changes(file)); nothing was written")
@@ -74,8 +81,8 @@ struct ImportReport {
     let shown = most.prefix(8).map { "\($0.key) (\($0.value))" }.joined(separator: ", ")
     let total = counts.values.reduce(0, +)
     StandardError.write(
-      "skipped, diagnostic: \(Self.count(total, "value")) of "
-        + "\(Self.count(silent.count, "device")): \(shown)\(most.count > 8 ? ", …" : "");"
+      "skipped, diagnostic: \(CountText.text(total, "value")) of "
+        + "\(CountText.text(silent.count, "device")): \(shown)\(most.count > 8 ? ", …" : "");"
         + " --diagnostic imports those that have a value"
     )
   }
@@ -88,17 +95,17 @@ struct ImportReport {
         "written": .boolean(!isDry && count != 0),
       ])
     } else if count == 0 {
-      let text = "\(path): nothing new; all \(Self.count(all, "route")) are there already"
+      let text = "\(path): nothing new; all \(CountText.text(all, "route")) are there already"
       if isDry { StandardError.write(text) } else { StandardOutput.print(text) }
     } else if isDry {
       showDifference(path, old, new)
       let word = count < 0 ? "to remove" : "to add"
       StandardError.write(
-        "\(path): \(Self.count(abs(count), "route")) \(word); nothing was written"
+        "\(path): \(CountText.text(abs(count), "route")) \(word); nothing was written"
       )
     } else {
       let word = count < 0 ? "removed" : "added"
-      StandardOutput.print("\(path): \(Self.count(abs(count), "route")) \(word)")
+      StandardOutput.print("\(path): \(CountText.text(abs(count), "route")) \(word)")
     }
   }
 
@@ -110,7 +117,7 @@ struct ImportReport {
       for topic in topics { StandardOutput.print(topic) }
     } else {
       StandardOutput.print(
-        "\(Self.count(topics.count, "retained message")) removed from the broker"
+        "\(CountText.text(topics.count, "retained message")) removed from the broker"
       )
     }
   }
@@ -153,9 +160,5 @@ struct ImportReport {
       return count == 0 ? nil : "\(count) \(kind.rawValue)"
     }
     return parts.joined(separator: ", ")
-  }
-
-  private static func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
-    "\(number) \(number == 1 ? one : many ?? one + "s")"
   }
 }

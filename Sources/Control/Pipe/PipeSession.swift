@@ -501,7 +501,7 @@ package struct PipeSession {
 extension PipeSession.Tally {
   /// A summary in one line: `100000 changes, 1 sent, 2 refused`.
   package var description: String {
-    var parts = ["\(changes) change\(changes == 1 ? "" : "s")", "\(sent) sent"]
+    var parts = [CountText.text(changes, "change"), "\(sent) sent"]
     if failed > 0 { parts.append("\(failed) failed") }
     if refused > 0 { parts.append("\(refused) refused") }
     return parts.joined(separator: ", ")

@@ -93,14 +93,14 @@ package struct StatusText {
     let devices = report.devices
     add(
       "devices",
-      "\(devices.count) with \(Self.counted(devices.keys, "property", "properties"))"
+      "\(devices.count) with \(CountText.text(devices.keys, "property", "properties"))"
         + (devices.awayCount > 0 ? ", \(devices.awayCount) offline" : "")
         + (devices.sleepers.isEmpty ? "" : ", \(devices.sleepers.count) asleep")
         + (devices.unheardCount > 0 ? ", \(devices.unheardCount) unheard" : "")
     )
     addQueue()
     if let journal = report.journal {
-      let waiting = Self.counted(journal.waiting, "change waits", "changes wait")
+      let waiting = CountText.text(journal.waiting, "change waits", "changes wait")
       add(
         "journal",
         "\(journal.path): \(journal.fault ?? "works, \(waiting) for the disk")",
@@ -112,8 +112,8 @@ package struct StatusText {
       add(
         "http",
         http.listen.joined(separator: ", ")
-          + ": \(Self.counted(http.connections, "connection", "connections"))"
-          + ", \(Self.counted(http.streams, "event stream", "event streams"))"
+          + ": \(CountText.text(http.connections, "connection"))"
+          + ", \(CountText.text(http.streams, "event stream"))"
           + ", \(http.refused) refused"
       )
     }
@@ -133,7 +133,7 @@ package struct StatusText {
     let added =
       imports.added.isEmpty ? "" : ", newest " + named(imports.added, of: imports.addedCount)
     let age = imports.ageMilliseconds.map { ", looked \(AgeText.text($0)) ago" } ?? ""
-    add("import", Self.counted(imports.devices, "device", "devices") + added + age)
+    add("import", CountText.text(imports.devices, "device") + added + age)
     for refusal in imports.refused.prefix(Self.shownImports) {
       addWrapped(
         Self.padded("", to: Self.margin),
@@ -157,7 +157,7 @@ package struct StatusText {
     add(
       "cluster",
       "\(cluster.name), this is \(cluster.member): "
-        + Self.counted(cluster.owners.count, "partition", "partitions")
+        + CountText.text(cluster.owners.count, "partition")
         + (free > 0 ? ", \(free) without an owner" : ""),
       free == 0 ? .plain : .bad
     )
@@ -172,7 +172,7 @@ package struct StatusText {
       )
     }
     let engine = cluster.engine
-    let waiting = Self.counted(engine.waiting, "change waits", "changes wait")
+    let waiting = CountText.text(engine.waiting, "change waits", "changes wait")
     add(
       "engine",
       engine.problem ?? "\(engine.server ?? "connected"): works, \(waiting) for it",
@@ -249,12 +249,8 @@ package struct StatusText {
     let dropped = broker.dropped > 0 ? ", \(broker.dropped) messages dropped" : ""
     let address = broker.address.flatMap { broker.url.has($0) ? nil : " (\($0))" } ?? ""
     let held = broker.quarantined.count
-    let quarantined = held > 0 ? ", \(counted(held, "topic", "topics")) quarantined" : ""
+    let quarantined = held > 0 ? ", \(CountText.text(held, "topic")) quarantined" : ""
     return "\(name)\(broker.url)\(address): \(state)\(age)\(losses)\(dropped)\(quarantined)"
-  }
-
-  private static func counted(_ count: Int, _ one: String, _ many: String) -> String {
-    "\(count) \(count == 1 ? one : many)"
   }
 
   /// `10/s`, or `30/m` where a second is too short.
@@ -263,6 +259,14 @@ package struct StatusText {
       rate >= 1 ? (rate, "s") : rate * 60 >= 1 ? (rate * 60, "m") : (rate * 3600, "h")
     let tenths = Int((amount * 10).rounded())
     return tenths % 10 == 0 ? "\(tenths / 10)/\(unit)" : "\(tenths / 10).\(tenths % 10)/\(unit)"
+  }
+}
+
+/// Numbers of things for people: `1 device`, `2 devices`.
+package enum CountText {
+  /// A number of things; `many` is `one` with an s where it is not given.
+  package static func text(_ number: Int, _ one: String, _ many: String? = nil) -> String {
+    "\(number) \(number == 1 ? one : many ?? one + "s")"
   }
 }
 

@@ -3,6 +3,7 @@
 
 import Arguments
 import Configuration
+import Control
 import Devices
 import Import
 import JSON
@@ -67,14 +68,7 @@ struct InitReport {
       check("devices", .warning, "no device that can be set is announced")
     }
     for file in plan.files {
-      let properties = "\(file.properties) \(file.properties == 1 ? "property" : "properties")"
-      check(
-        "devices",
-        .good,
-        "\(file.source.title): \(file.devices) \(file.devices == 1 ? "device" : "devices"),"
-          + (file.groups > 0 ? " \(file.groups) \(file.groups == 1 ? "group" : "groups")," : "")
-          + " \(properties)"
-      )
+      check("devices", .good, "\(file.source.title): \(file.counts)")
     }
     ImportReport(json: json, isDry: true).show(plan.diagnostics)
   }
