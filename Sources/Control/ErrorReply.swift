@@ -15,18 +15,16 @@ package struct ErrorReply: ListedObject, Hashable, Sendable {
 
   package init() {}
 
-  package init(code: String, message: String, line: Int?) {
-    self.code = code
+  package init(_ code: ErrorCode, _ message: String, line: Int? = nil) {
+    self.code = code.rawValue
     self.message = message
     self.line = line
   }
 
-  package init(_ code: ErrorCode, _ message: String, line: Int? = nil) {
-    self.init(code: code.rawValue, message: message, line: line)
-  }
-
   package init(_ error: GrammarError, line: Int?) {
-    self.init(code: error.code, message: error.message, line: line)
+    code = error.code
+    message = error.message
+    self.line = line
   }
 
   package mutating func list(_ members: inout MemberList) {
@@ -50,9 +48,6 @@ package struct GrammarError: Error, Hashable, Sendable, CustomStringConvertible 
     self.message = message
     replyID = id
   }
-
-  /// The request's `id` as text.
-  package var id: String? { replyID.flatMap(ControlRequest.text) }
 
   package var description: String { message }
 }

@@ -81,7 +81,7 @@ package final class GatewayHost {
     reloads.onReplaced = { [unowned self] in
       cluster?.devicesReplaced(digest: reloads.digest)
       imports?.updateGroups()
-      history?.devicesReplaced()
+      history?.restore()
       http?.streams.devicesChanged()
     }
     reloads.onFinish = { [unowned self] in emitReady() }

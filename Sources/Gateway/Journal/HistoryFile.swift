@@ -47,8 +47,9 @@ final class HistoryFile {
     restore()
   }
 
-  /// Takes over what an earlier process wrote, as far as its age and its keys are known.
-  private func restore() {
+  /// Takes over what an earlier process wrote, as far as its age and its keys are known; call it
+  /// when there are other devices.
+  func restore() {
     guard let document = earlier else { return }
     let clock = SystemClock.read()
     if let age = document.age(clock) {
@@ -57,9 +58,6 @@ final class HistoryFile {
       deadline = min(deadline, clock.moment.advanced(by: Self.patience))
     }
   }
-
-  /// There are other devices: an earlier process may have recorded what the new ones reported.
-  func devicesReplaced() { restore() }
 
   /// Begins to write the file if it is time.
   func advance(to now: Moment) {

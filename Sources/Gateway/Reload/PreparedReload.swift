@@ -53,24 +53,18 @@ struct PreparedReload: Sendable {
   var arrivals: [DeviceArrivals.Arrival]?
 
   init(_ loaded: LoadedConfiguration, continuing base: Base) {
-    var configuration = base.configuration
-    configuration.adoptReloadable(from: loaded.gateway)
     var devices = loaded.registry.deviceNumbers.map { loaded.registry.instance($0) }
     devices += DeviceArrivals.devices(base.created, of: loaded.sources).filter {
       loaded.registry.deviceIndex(ofID: $0.id.utf8.span) == nil
     }
-    let restart = Self.sectionsForRestart(base.configuration, loaded.gateway)
-    self.init(
-      devices,
-      scenes: loaded.registry.scenes,
-      of: loaded.sources,
-      configuration,
-      settings: Self.settings(loaded.settings, after: base.settings, restart: restart),
-      restart: restart,
-      warnings: loaded.warnings.map(\.description),
-      digest: loaded.digest,
-      continuing: base
-    )
+    var next = base
+    next.configuration.adoptReloadable(from: loaded.gateway)
+    next.restart = Self.sectionsForRestart(base.configuration, loaded.gateway)
+    next.settings = Self.settings(loaded.settings, after: base.settings, restart: next.restart)
+    next.sources = loaded.sources
+    next.warnings = loaded.warnings.map(\.description)
+    next.digest = loaded.digest
+    self.init(devices, scenes: loaded.registry.scenes, beside: next, continuing: base)
     hashes = loaded.hashes
   }
 
@@ -78,40 +72,27 @@ struct PreparedReload: Sendable {
   init(adding arrivals: [DeviceArrivals.Arrival], to base: Base) {
     let old = base.registry
     let new = DeviceArrivals.devices(arrivals, of: base.sources)
-    self.init(
-      old.deviceNumbers.map { old.instance($0) } + new,
-      scenes: old.scenes,
-      of: base.sources,
-      base.configuration,
-      settings: base.settings,
-      restart: base.restart,
-      warnings: base.warnings,
-      digest: base.digest,
-      continuing: base
-    )
+    let devices = old.deviceNumbers.map { old.instance($0) } + new
+    self.init(devices, scenes: old.scenes, beside: base, continuing: base)
     self.arrivals = arrivals
   }
 
+  /// Other devices, and beside them what `next` has that is in use from now on.
   private init(
     _ devices: [DeviceInstance],
     scenes: [Scene],
-    of sources: [DeviceSource],
-    _ configuration: GatewayConfiguration,
-    settings: [SettingInForce],
-    restart: [String],
-    warnings: [String],
-    digest: UInt64,
+    beside next: Base,
     continuing base: Base
   ) {
-    self.configuration = configuration
-    self.digest = digest
-    self.sources = sources
-    self.settings = settings
+    configuration = next.configuration
+    digest = next.digest
+    sources = next.sources
+    settings = next.settings
     let registry = Registry(devices, continuing: base.registry, scenes: scenes)
     self.registry = registry
     var report = Self.differences(from: base.registry, to: registry)
-    report.restart = restart
-    report.warnings = warnings
+    report.restart = next.restart
+    report.warnings = next.warnings
     self.report = report
     let old = base.registry
     changedDevices = registry.devices.indices.filter { number in
