@@ -37,15 +37,7 @@ extension MQTTSurface {
         && (!topics.roles(of: topic).isEmpty
           || topics.commandRole(of: topic, in: context.registry) != nil)
       let isForwarded =
-        !isOurs
-        && routes.forward(
-          topic,
-          payload,
-          message,
-          from: broker,
-          ofPartition: context.receivingPartition,
-          at: now
-        )
+        !isOurs && routes.forward(topic, payload, message, from: broker, at: now)
       if isForwarded || announcesGroups || isAnnouncement { return }
       let size = payload.count
       return context.core.reject(
@@ -78,14 +70,7 @@ extension MQTTSurface {
       }
       if context.arrivals.isActive, receiveArrival(topic, payload) { isKnown = true }
     }
-    let isRouted = routes.receive(
-      topic,
-      payload,
-      message,
-      from: broker,
-      ofPartition: context.receivingPartition,
-      at: now
-    )
+    let isRouted = routes.receive(topic, payload, message, from: broker, at: now)
     if isRouted || announcesGroups || isAnnouncement { isKnown = true }
     if !isKnown, broker == 0 { receiveUnknown(topic, message, at: now) }
   }

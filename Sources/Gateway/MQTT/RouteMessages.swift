@@ -46,14 +46,13 @@ struct RouteMessages {
     _ payload: Span<UInt8>,
     _ message: borrowing InboundMessage,
     from broker: Int,
-    ofPartition receiving: Partition? = nil,
     at now: Moment
   ) -> Bool {
     guard payload.count <= announcementLimit,
       let outputs = context.core.outputs(fedBy: topic, broker: broker),
       context.core.forwardsAll(outputs)
     else { return false }
-    return receive(topic, payload, message, from: broker, ofPartition: receiving, at: now)
+    return receive(topic, payload, message, from: broker, at: now)
   }
 
   /// Hands a message to the routes that match its topic; `false` when none does.
@@ -65,7 +64,6 @@ struct RouteMessages {
     _ payload: Span<UInt8>,
     _ message: borrowing InboundMessage,
     from broker: Int,
-    ofPartition receiving: Partition? = nil,
     at now: Moment
   ) -> Bool {
     guard hasRoutes else { return false }
@@ -75,7 +73,7 @@ struct RouteMessages {
       outputs = outputs?.filter { output in
         let route = context.configuration.routes[context.core.route(of: output)]
         let partition = places.partition(ofName: route.clusterName)
-        return receiving.map { $0 == partition } ?? places.drives(partition)
+        return context.receivingPartition.map { $0 == partition } ?? places.drives(partition)
       }
       if outputs?.isEmpty ?? false { return true }
     }
