@@ -214,18 +214,12 @@ final class GatewayImport {
     if !follower.isFull { last.failure = nil }
     defer { obstacle = new }
     guard let new else { return }
-    let reason: String
-    switch new {
-    case .changed(let path):
-      reason = "\(path) has changed since the gateway read it"
-      last.unused = reason
-    case .mistakes(let mistake):
-      reason = mistake
-      last.unused = reason
-    case .failed(let failure):
-      reason = failure
-      last.failure = reason
-    }
+    let reason =
+      switch new {
+      case .changed(let path): "\(path) has changed since the gateway read it"
+      case .mistakes(let reason), .failed(let reason): reason
+      }
+    if case .failed = new { last.failure = reason } else { last.unused = reason }
     guard new != obstacle else { return }
     context.log.warning(
       last.unused == nil

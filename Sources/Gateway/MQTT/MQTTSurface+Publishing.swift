@@ -178,16 +178,6 @@ extension MQTTSurface {
     (session ?? own).enqueue(.init(topic: topics.event(key), payload: payload, qos: 0))
   }
 
-  /// Whether a sender gets a reply on the response topic that it names; if not, the log says why.
-  func allowsReply(on topic: String, _ correlationData: [UInt8]?) -> Bool {
-    switch replyTopics.answer(topic, correlationData, isCommand: { topics.isCommandTopic($0) }) {
-    case .allowed: return true
-    case .refused(let refusal):
-      if let refusal { context.log.warning(refusal.message, refusal.facts) }
-      return false
-    }
-  }
-
   /// Replies to the message that a change arrived in.
   ///
   /// A value of an earlier process may name a topic that is no longer allowed.

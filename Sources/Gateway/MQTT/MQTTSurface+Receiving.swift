@@ -278,7 +278,8 @@ extension MQTTSurface {
   private func origin(of message: borrowing InboundMessage) -> ChangeOrigin? {
     guard let topic = message.responseTopic else { return nil }
     let correlationData = message.correlationData
-    guard allowsReply(on: topic, correlationData) else { return nil }
+    let isAllowed = replyTopics.allows(topic, correlationData) { topics.isCommandTopic($0) }
+    guard isAllowed else { return nil }
     return ChangeOrigin(source: "mqtt", responseTopic: topic, correlationData: correlationData)
   }
 }

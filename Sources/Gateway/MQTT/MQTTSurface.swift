@@ -80,7 +80,7 @@ final class MQTTSurface {
       announcer: announcer
     )
     routes = RouteMessages(context, mark: topics.routeName)
-    replyTopics = ReplyTopics(configuration)
+    replyTopics = ReplyTopics(configuration, log: context.log)
     wills = try RouteWills(context)
     sessions = configuration.cluster.map {
       PartitionSessions(context, cluster: $0.name, Self.ownSettings(configuration, context))

@@ -3,6 +3,7 @@
 
 import Configuration
 import Devices
+import Operations
 import Values
 
 /// Which MQTT 5 response topics get replies: those below `<base>/reply/`, and those that a filter
@@ -19,12 +20,14 @@ struct ReplyTopics {
 
   private let filters: [String]
   private let prefix: String
+  private let log: Logger
   /// The hash values of the topics that were named; the topics themselves may be long.
   private var named: Set<Int> = []
 
-  init(_ configuration: GatewayConfiguration) {
+  init(_ configuration: GatewayConfiguration, log: Logger) {
     prefix = "\(configuration.baseTopic)/reply/"
     filters = configuration.replyTopics
+    self.log = log
   }
 
   func contains(_ topic: String) -> Bool {
@@ -32,48 +35,34 @@ struct ReplyTopics {
     return filters.contains { Topic.matches(filter: $0, name: topic) }
   }
 
-  /// Whether a sender gets a reply.
-  enum Answer {
-    case allowed
-    /// What the log should say, the first time.
-    case refused(Refusal?)
-  }
-
-  /// A line of the log.
-  struct Refusal {
-    let message: StaticString
-    let facts: KeyValuePairs<String, String>
-  }
-
-  /// Whether a sender gets a reply on the response topic that it names.
-  mutating func answer(
+  /// Whether a sender gets a reply on the response topic that it names; if not, the log says why
+  /// the first time.
+  mutating func allows(
     _ topic: String,
     _ correlationData: [UInt8]?,
     isCommand: (String) -> Bool
-  ) -> Answer {
+  ) -> Bool {
     // First, because the rest takes longer the longer the topic is.
     let size = max(topic.utf8.count, correlationData?.count ?? 0)
     guard size <= Self.longest else {
-      guard isNew(topic) else { return .refused(nil) }
-      return .refused(
-        Refusal(
-          message: "No reply sent: the response topic or its correlation data is too long",
-          facts: [
-            "topic": Excerpt.of(topic), "bytes": String(size), "limit": String(Self.longest),
-          ]
+      if isNew(topic) {
+        log.warning(
+          "No reply sent: the response topic or its correlation data is too long",
+          ["topic": Excerpt.of(topic), "bytes": String(size), "limit": String(Self.longest)]
         )
+      }
+      return false
+    }
+    guard Topic.problem(inName: topic) == nil else { return false }
+    guard !contains(topic) || isCommand(topic) else { return true }
+    if isNew(topic) {
+      let allowed = (["\(prefix)#"] + filters).joined(separator: ", ")
+      log.warning(
+        "No reply sent: the response topic is not allowed",
+        ["topic": Excerpt.of(topic), "allowed": allowed]
       )
     }
-    guard Topic.problem(inName: topic) == nil else { return .refused(nil) }
-    guard !contains(topic) || isCommand(topic) else { return .allowed }
-    guard isNew(topic) else { return .refused(nil) }
-    let allowed = (["\(prefix)#"] + filters).joined(separator: ", ")
-    return .refused(
-      Refusal(
-        message: "No reply sent: the response topic is not allowed",
-        facts: ["topic": Excerpt.of(topic), "allowed": allowed]
-      )
-    )
+    return false
   }
 
   /// Whether the log has not named a topic yet; long ones count by how they begin.

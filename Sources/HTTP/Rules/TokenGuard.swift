@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LastOut
+internal import Values
 
 /// Compares tokens, and limits the answers to clients that guess.
 ///
@@ -77,8 +78,7 @@ package struct TokenGuard: Sendable {
   private static func bearer(_ header: String) -> [UInt8]? {
     let parts = header.split(separator: " ", maxSplits: 1)
     guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
-    let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-    return parts[1].utf8.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
+    return Array(parts[1].trimmed.utf8)
   }
 
   private mutating func forgetRested(at now: Moment) {
