@@ -56,7 +56,7 @@ final class GatewayContext {
     self.log = log
     self.configuration = configuration.gateway
     settings = configuration.settings
-    arrivals = DeviceArrivals(configuration.sources)
+    arrivals = DeviceArrivals(configuration.sources, log: log)
     warnings = configuration.warnings.map(\.description)
     let now = EventLoop.now()
     startedAt = now

@@ -4,7 +4,9 @@
 import Configuration
 import Devices
 import LastOut
+import Operations
 import Routing
+import Values
 
 /// Devices that appear with their first message: which are new, and what waits for them.
 ///
@@ -22,23 +24,6 @@ struct DeviceArrivals {
   struct Message {
     let topic: String
     let payload: [UInt8]
-  }
-
-  /// What became of a message.
-  enum Outcome: Equatable {
-    /// No new device is in its topic.
-    case nothing
-    /// Its device is about to appear, or is refused.
-    case kept
-    case refused
-  }
-
-  /// Why a device was refused, for the log; each topic is named once.
-  struct Refusal {
-    let topic: String
-    let reason: String
-    /// Whether it is about the limit of devices, which is logged once.
-    var isLimit = false
   }
 
   /// How many bytes of messages are kept; a device whose message is not kept appears all the same.
@@ -64,8 +49,12 @@ struct DeviceArrivals {
   private var isLimitLogged = false
   /// When the next devices may be added at the earliest.
   private var next = Moment.zero
+  private let log: Logger
 
-  init(_ sources: [DeviceSource]) { self.sources = sources }
+  init(_ sources: [DeviceSource], log: Logger) {
+    self.sources = sources
+    self.log = log
+  }
 
   var isActive: Bool { !sources.isEmpty }
 
@@ -74,29 +63,31 @@ struct DeviceArrivals {
 
   // MARK: - Messages
 
-  /// Receives a message; `refusal` gets what the log should say.
+  /// Receives a message; `false` if no new device is in its topic.
+  ///
+  /// The device is about to appear, or is refused. The log has the topic of each refusal once, and
+  /// the limit of devices once.
   mutating func receive(
     _ topic: String,
     _ payload: Span<UInt8>,
     in registry: Registry,
-    limit: Int,
-    refusal: inout Refusal?
-  ) -> Outcome {
+    limit: Int
+  ) -> Bool {
     if let known = messages[topic] {
       keep(topic, payload, of: known.device)
-      return .kept
+      return true
     }
-    var outcome = Outcome.nothing
+    var namesDevice = false
     for source in sources {
       guard let fillings = source.fillings(from: topic) else { continue }
       let id = source.template.id(fillings)
       if registry.deviceIndex(ofID: id.utf8.span) != nil { continue }
       // An empty message removes what was retained; no device sends it.
       if payload.isEmpty { continue }
+      namesDevice = true
       if let problem = source.problem(with: fillings) {
         refusedCount += 1
-        refusal = firstRefusal(of: topic, problem)
-        outcome = .refused
+        logRefusal(of: topic, problem)
       } else if waiting[id] == nil,
         registry.deviceNumbers.count + addingCount + order.count >= limit
       {
@@ -104,16 +95,17 @@ struct DeviceArrivals {
         if !isLimitLogged {
           isLimitLogged = true
           let reason = "limits.devices allows \(limit), and there are so many"
-          refusal = Refusal(topic: topic, reason: reason, isLimit: true)
+          log.warning(
+            "Too many devices: further ones that messages name are ignored",
+            ["topic": Excerpt.of(topic), "reason": reason]
+          )
         }
-        outcome = .refused
       } else {
         add(Arrival(template: source.template.pattern.id, fillings: fillings), id)
         keep(topic, payload, of: id)
-        outcome = .kept
       }
     }
-    return outcome
+    return namesDevice
   }
 
   private mutating func add(_ arrival: Arrival, _ id: String) {
@@ -131,9 +123,12 @@ struct DeviceArrivals {
     messages[topic] = (Bytes.of(payload), device)
   }
 
-  private mutating func firstRefusal(of topic: String, _ reason: String) -> Refusal? {
-    guard logged.count < Self.loggedLimit, logged.insert(topic).inserted else { return nil }
-    return Refusal(topic: topic, reason: reason)
+  private mutating func logRefusal(of topic: String, _ reason: String) {
+    guard logged.count < Self.loggedLimit, logged.insert(topic).inserted else { return }
+    log.warning(
+      "A message names a device that cannot be",
+      ["topic": Excerpt.of(topic), "reason": reason]
+    )
   }
 
   // MARK: - New devices

@@ -150,7 +150,7 @@ extension ClusterMember {
     var didChange = false
     for partition in handingOver.sorted() {
       // What is published from now on is the next owner's.
-      if let session = sessions[partition], session.isIdle, session.link.isIdle {
+      if let session = sessions[partition], session.isIdle {
         sessions.close(partition)
         didChange = true
       }

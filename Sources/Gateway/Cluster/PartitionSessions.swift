@@ -78,7 +78,7 @@ final class PartitionSessions {
   var hasRoom: Bool { waitingCommands < Self.mostWaiting }
 
   /// Whether everything was acknowledged; takes time in proportion to the sessions.
-  var isIdle: Bool { sessions.values.allSatisfy { $0.isIdle && $0.link.isIdle } }
+  var isIdle: Bool { sessions.values.allSatisfy(\.isIdle) }
 
   /// Own messages that wait.
   var waitingCount: Int { sessions.values.reduce(0) { $0 + $1.link.waitingCount } }
@@ -147,7 +147,6 @@ final class PartitionSessions {
     guard let session = sessions[partition] else { return }
     switch state {
     case .connected:
-      session.isConnected = true
       session.link.isConnected = true
       schedule.connected(partition, at: EventLoop.now())
       onConnected?(partition)
@@ -186,7 +185,6 @@ final class PartitionSessions {
 
   private func disconnect(_ partition: Partition) {
     guard let session = sessions.removeValue(forKey: partition) else { return }
-    session.isConnected = false
     session.link.isConnected = false
     let client = session.link.client
     client.removeHandlers()
@@ -249,8 +247,6 @@ final class PartitionSession {
   private var waiting = Deque<CommandPublish>()
   /// Called when so many more commands wait, or fewer.
   private let onWaiting: (Int) -> Void
-  /// Whether the broker has accepted the connection.
-  var isConnected = false
 
   init(_ partition: Partition, link: BrokerLink, onWaiting: @escaping (Int) -> Void) {
     self.partition = partition
@@ -258,12 +254,12 @@ final class PartitionSession {
     self.onWaiting = onWaiting
   }
 
-  /// Whether no command waits or is in flight.
-  var isIdle: Bool { waiting.isEmpty && outstanding.isEmpty }
+  /// Whether no command and no own message waits or is in flight.
+  var isIdle: Bool { waiting.isEmpty && outstanding.isEmpty && link.isIdle }
 
   /// Publishes a command when there is room; `false` without a connection.
   func publish(_ publish: CommandPublish) -> Bool {
-    guard isConnected else { return false }
+    guard link.isConnected else { return false }
     if waiting.isEmpty, send(publish) { return true }
     waiting.append(publish)
     onWaiting(1)

@@ -304,23 +304,12 @@ extension MQTTSurface {
   func receiveArrival(_ topic: Span<UInt8>, _ payload: Span<UInt8>) -> Bool {
     let sources = context.arrivals.sources
     guard sources.contains(where: { $0.mayMatch(topic) }) else { return false }
-    var refusal: DeviceArrivals.Refusal?
-    let outcome = context.arrivals.receive(
+    return context.arrivals.receive(
       Text.of(topic),
       payload,
       in: context.registry,
-      limit: context.configuration.limits.devices,
-      refusal: &refusal
+      limit: context.configuration.limits.devices
     )
-    if let refusal {
-      context.log.warning(
-        refusal.isLimit
-          ? "Too many devices: further ones that messages name are ignored"
-          : "A message names a device that cannot be",
-        ["topic": Excerpt.of(refusal.topic), "reason": refusal.reason]
-      )
-    }
-    return outcome != .nothing
   }
 
   /// Receives messages that waited for devices that have appeared now, and for no other device.
