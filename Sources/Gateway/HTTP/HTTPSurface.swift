@@ -321,19 +321,6 @@ final class HTTPSurface: HTTPService {
 
 /// Several properties of a device in one request.
 extension HTTPSurface {
-  /// The newest event of each property, in the order in which they were first heard.
-  private final class Outcome {
-    var events: [EventObject] = []
-
-    func record(_ event: EventObject) {
-      if let place = events.firstIndex(where: { $0.key == event.key }) {
-        events[place] = event
-      } else {
-        events.append(event)
-      }
-    }
-  }
-
   /// Sets properties of a device, and responds when all of them are as far as the client waits for.
   func setDevice(_ id: String, _ exchange: HTTPExchange) throws(Problem) {
     try setSeveral(try ChangeBody.deviceRequest(id, from: exchange.request), exchange)
@@ -358,12 +345,18 @@ extension HTTPSurface {
     request.source = request.source ?? Self.source
     let wait = request.wait
     if wait != nil { try checkRoomToLast(asStream: false) }
-    let outcome = Outcome()
+    // The newest event of each property, in the order in which they were first heard.
+    var events: [EventObject] = []
     perform(request, exchange, wait: wait) { reply in
-      if case .event(let event, _) = reply { outcome.record(event) }
+      guard case .event(let event, _) = reply else { return }
+      if let place = events.firstIndex(where: { $0.key == event.key }) {
+        events[place] = event
+      } else {
+        events.append(event)
+      }
     } onEnd: { [weak self] exchange, reply, change in
       switch reply {
-      case .event: self?.answer(exchange, outcome.events, isAccepted: wait == nil, to: change)
+      case .event: self?.answer(exchange, events, isAccepted: wait == nil, to: change)
       case .failure(let failure, _): self?.refuse(exchange, HTTPProblems.problem(failure))
       case .targets, .pending, .described, .flushed, .cancelled, .watched, .recorded, .reloaded,
         .status, .logged, .devices, .words, .previewed:
