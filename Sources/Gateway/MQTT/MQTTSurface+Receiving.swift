@@ -36,8 +36,7 @@ extension MQTTSurface {
         broker == 0
         && (!topics.roles(of: topic).isEmpty
           || topics.commandRole(of: topic, in: context.registry) != nil)
-      let isForwarded =
-        !isOurs && routes.forward(topic, payload, message, from: broker, at: now)
+      let isForwarded = !isOurs && routes.forward(topic, payload, message, from: broker, at: now)
       if isForwarded || announcesGroups || isAnnouncement { return }
       let size = payload.count
       return context.core.reject(
