@@ -83,7 +83,6 @@ struct ClusterSubscriptions: Sendable {
       }
     }
   }
-
 }
 
 extension RouteConfiguration {
