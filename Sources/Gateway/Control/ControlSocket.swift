@@ -315,21 +315,6 @@ final class ControlSocket {
     if text != nil { dropSlowClients() }
   }
 
-  /// Sends a change to the clients that record its key; each counts time from its own start.
-  func sendToRecorders(_ change: ControlRequest, at now: Moment) {
-    guard hasRecorders else { return }
-    let key = Array(change.key.unicodeScalars)
-    for connection in observers {
-      for recording in connection.recordings where recording.pattern.matches(key) {
-        var change = change
-        change.at = Double(recording.start.duration(to: now).wholeNanoseconds) / 1_000_000
-        connection.sendEvent(.recorded(change, record: recording.id))
-      }
-      limitDebts()
-    }
-    dropSlowClients()
-  }
-
   /// Takes no new connections; those that are open stay to hear the end.
   func stopListening() {
     guard watch != nil else { return }
@@ -356,8 +341,10 @@ final class ControlSocket {
 
 /// Recording: accepted changes, as lines that `simulate` plays.
 extension ControlSocket {
-  /// Sends an accepted change to the clients that record its key.
+  /// Sends an accepted change to the clients that record its key; each counts time from its own
+  /// start.
   func sendToRecorders(_ change: RecordedChange, key: String) {
+    guard hasRecorders else { return }
     let operation: ControlRequest.Operation =
       switch change.operation {
       case .set(let value): .set(value.json)
@@ -367,7 +354,16 @@ extension ControlSocket {
     var request = ControlRequest(operation, key: key)
     request.now = change.skipsQuiet
     request.source = change.source.map(Self.shortened)
-    sendToRecorders(request, at: change.at)
+    let name = Array(key.unicodeScalars)
+    for connection in observers {
+      for recording in connection.recordings where recording.pattern.matches(name) {
+        let time = recording.start.duration(to: change.at).wholeNanoseconds
+        request.at = Double(time) / 1_000_000
+        connection.sendEvent(.recorded(request, record: recording.id))
+      }
+      limitDebts()
+    }
+    dropSlowClients()
   }
 
   /// The longest source that the grammar accepts, in bytes; a topic may be longer.

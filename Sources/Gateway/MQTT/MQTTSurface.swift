@@ -346,7 +346,7 @@ extension MQTTSurface {
       else { continue }
       if isDriven {
         link.client.subscribe([Subscription(to: route)])
-      } else if !drivesRoute(from: route.from) {
+      } else if !drivesRoute(from: route.from, places) {
         link.client.unsubscribe([route.from.topic])
       }
     }
@@ -363,13 +363,9 @@ extension MQTTSurface {
   }
 
   /// Whether this member drives a route with this input.
-  private func drivesRoute(from end: RouteConfiguration.End) -> Bool {
-    context.configuration.routes.contains { route in
-      route.from == end
-        && context.places?.drives(
-          Partition(of: route.clusterName, count: context.places?.count ?? 1)
-        )
-          ?? false
+  private func drivesRoute(from end: RouteConfiguration.End, _ places: DevicePlaces) -> Bool {
+    context.configuration.routes.contains {
+      $0.from == end && places.drives(places.partition(ofName: $0.clusterName))
     }
   }
 }
