@@ -178,7 +178,7 @@ final class ConfigurationReader {
     }
     for name in settings.brokers.keys.sorted() {
       let brokerPositions = positions.brokers[name] ?? BrokerPositions()
-      settings.brokers[name]?.password = secrets.filePassword(brokerPositions)
+      settings.brokers[name]?.password = secrets.secret(at: brokerPositions.passwordFile)
       if let broker = settings.brokers[name] { check(broker, brokerPositions, file: file) }
     }
   }

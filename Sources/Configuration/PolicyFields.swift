@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LastOut
-package import Values
+internal import Values
 
 /// The fields of a policy that one place in the files sets; the others are inherited.
 package struct PolicyFields: Hashable, Sendable {
@@ -149,9 +149,6 @@ package struct PolicyTable: Hashable, Sendable {
   package func policy(forType name: String) -> Policy {
     stated[name]?.applied(to: Self.builtIn(forType: name)) ?? Self.builtIn(forType: name)
   }
-
-  /// The policy of a kind, which profile and property can override.
-  package func policy(for kind: ValueKind) -> Policy { policy(forType: kind.name) }
 
   /// The policy of a type without settings.
   package static func builtIn(forType name: String) -> Policy {

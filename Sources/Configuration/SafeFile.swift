@@ -149,17 +149,12 @@ struct Secrets {
   /// service manager's credential `mqtt.password`.
   func mainPassword(_ positions: BrokerPositions) -> String? {
     if let password = environment["SETTLE_MQTT_PASSWORD"], !password.isEmpty { return password }
-    if let password = filePassword(positions) { return password }
+    if let password = secret(at: positions.passwordFile) { return password }
     guard positions.passwordFile == nil, let folder = environment["CREDENTIALS_DIRECTORY"],
       !folder.isEmpty
     else { return nil }
     let path = FilePath.join(folder, "mqtt.password")
     return secret(inFile: path, named: "the credential", at: .whole(path), isOptional: true)
-  }
-
-  /// The password in a broker's `password_file`.
-  func filePassword(_ positions: BrokerPositions) -> String? {
-    secret(at: positions.passwordFile)
   }
 
   /// The password in a `password_file`; `nil` where none is named.

@@ -15,18 +15,30 @@ struct Section {
 
   /// Creates a section from one node; reports unknown keys and nodes other than mappings.
   init?(_ node: YAMLNode, _ table: KeyTable, _ problems: Problems, what: String? = nil) {
-    guard let pairs = node.pairs else {
+    self.init(checking: [node], table, problems, what: what)
+  }
+
+  /// Creates a section from nodes, the strongest first; a value that is not a mapping ends them.
+  ///
+  /// Reports unknown keys, and a strongest value that is not a mapping; without one, it is `nil`.
+  init?(
+    checking nodes: [YAMLNode],
+    _ table: KeyTable,
+    _ problems: Problems,
+    what: String? = nil
+  ) {
+    guard let first = nodes.first else { return nil }
+    guard first.pairs != nil else {
       let name = what ?? table.rawValue
       problems.add(
-        node.position,
-        "\(name): found \(node.kindDescription), expected a mapping with \(Self.list(table.keys))"
+        first.position,
+        "\(name): found \(first.kindDescription), expected a mapping with \(Self.list(table.keys))"
       )
       return nil
     }
-    Self.checkKeys(pairs, table, problems)
-    self.table = table
-    layers = [node]
-    self.problems = problems
+    let mappings = Array(nodes.prefix { $0.pairs != nil })
+    for mapping in mappings { Self.checkKeys(mapping.pairs ?? [], table, problems) }
+    self.init(layers: mappings, table, problems)
   }
 
   /// Creates a section from mappings that are already checked.
@@ -42,16 +54,13 @@ struct Section {
   /// The value of `key` in the strongest layer that has it.
   subscript(key: String) -> YAMLNode? {
     precondition(table.contains(key), "A key that is read is in the table of keys.")
-    for layer in layers {
-      if let pair = layer.pairs?.first(where: { $0.key == key }) { return pair.value }
-    }
-    return nil
+    return layers.lazy.compactMap { $0[key] }.first
   }
 
   /// The values of `key` in all layers, the strongest first.
   func all(_ key: String) -> [YAMLNode] {
     precondition(table.contains(key), "A key that is read is in the table of keys.")
-    return layers.compactMap { layer in layer.pairs?.first { $0.key == key }?.value }
+    return layers.compactMap { $0[key] }
   }
 
   /// The section at `key`, with a layer from each layer of this one.
@@ -59,15 +68,7 @@ struct Section {
   /// A value that is not a mapping ends the layers. Returns `nil` when the key is absent, and
   /// reports a mistake when its strongest value is not a mapping.
   func nested(_ key: String, _ table: KeyTable) -> Section? {
-    let nodes = all(key)
-    guard let first = nodes.first else { return nil }
-    guard first.pairs != nil else {
-      _ = Section(first, table, problems, what: key)
-      return nil
-    }
-    let mappings = Array(nodes.prefix { $0.pairs != nil })
-    for mapping in mappings { Self.checkKeys(mapping.pairs ?? [], table, problems) }
-    return Section(layers: mappings, table, problems)
+    Section(checking: all(key), table, problems, what: key)
   }
 
   /// Reports a missing key at the start of the section.
@@ -215,6 +216,18 @@ extension Section {
     return size
   }
 
+  /// What `read` makes of the scalars of a list, or of one without a list; reports the others.
+  func each<Element>(
+    _ key: String,
+    expected: String,
+    _ read: (String) -> Element?
+  ) -> [Element] {
+    guard let node = self[key] else { return [] }
+    return (node.elements ?? [node]).compactMap { element in
+      element.text.flatMap(read) ?? reject(element, key, expected: expected)
+    }
+  }
+
   /// A list of distinct, non-empty scalars.
   func words(_ key: String) -> [(text: String, node: YAMLNode)]? {
     guard let node = self[key] else { return nil }
@@ -326,25 +339,11 @@ final class Problems {
   func block(_ position: SourcePosition) { blocked.insert(position) }
 
   func add(_ position: SourcePosition, _ message: String, suggestion: String? = nil) {
-    add(
-      ConfigurationProblem(
-        file: position.file,
-        line: position.line,
-        column: position.column,
-        message: TemplateMark.unmarked(message),
-        suggestion: suggestion.map { TemplateMark.unmarked($0) }
-      )
-    )
+    add(ConfigurationProblem(position, message, suggestion))
   }
 
   func warn(_ position: SourcePosition, _ message: String, suggestion: String? = nil) {
-    let problem = ConfigurationProblem(
-      file: position.file,
-      line: position.line,
-      column: position.column,
-      message: TemplateMark.unmarked(message),
-      suggestion: suggestion.map { TemplateMark.unmarked($0) }
-    )
+    let problem = ConfigurationProblem(position, message, suggestion)
     recordFile(problem.file)
     if seen.insert(problem).inserted { warnings.append(problem) }
   }
@@ -360,5 +359,18 @@ final class Problems {
       (order[left.file] ?? 0, left.line, left.column, left.message)
         < (order[right.file] ?? 0, right.line, right.column, right.message)
     }
+  }
+}
+
+extension ConfigurationProblem {
+  /// A problem with the placeholders of a template as the file has them.
+  fileprivate init(_ position: SourcePosition, _ message: String, _ suggestion: String?) {
+    self.init(
+      file: position.file,
+      line: position.line,
+      column: position.column,
+      message: TemplateMark.unmarked(message),
+      suggestion: suggestion.map { TemplateMark.unmarked($0) }
+    )
   }
 }

@@ -149,7 +149,7 @@ struct DeviceDecoder {
 
   /// Whether a property of the device is absent because of a mistake, which is reported.
   func lacksProperties(_ device: Device) -> Bool {
-    let own = entries[device.id]?.pair.value.pairs?.first { $0.key == "properties" }?.value.pairs
+    let own = entries[device.id]?.pair.value["properties"]?.pairs
     return own?.contains { pair in
       pair.value.text != "none" && !device.properties.contains { $0.id == pair.key }
     } ?? false
@@ -183,7 +183,7 @@ struct DeviceDecoder {
       at: pair.keyPosition
     )
     let ttl = section.duration("ttl")
-    let awake = AwakeReader(placeholders: placeholders, problems: problems).source(section)
+    let awake = AwakeReader(placeholders: placeholders).source(section)
     let standardTTL = awake == nil ? context.ttl : max(context.ttl, AwakeReader.standardTTL)
     let reader = PropertyReader(
       context: context,
@@ -323,11 +323,7 @@ struct DeviceDecoder {
       }
     }
     placeholders.isTopicReported = own.hasMisspelled("topic") || !isTopicValid
-    let declared = Set(
-      chain.flatMap { profile in
-        profile.node.pairs?.first { $0.key == "parameters" }?.value.pairs?.map(\.key) ?? []
-      }
-    )
+    let declared = Set(chain.flatMap { $0.node["parameters"]?.pairs?.map(\.key) ?? [] })
     for layer in section.all("parameters").reversed() {
       guard let pairs = layer.pairs else {
         problems.add(
@@ -410,7 +406,6 @@ struct AwakeReader {
   static let standardTTL = Duration.seconds(24 * 3600)
 
   let placeholders: Placeholders
-  let problems: Problems
 
   /// Reads the mapping; `none` means that the device does not sleep.
   func source(_ section: Section) -> AwakeSource? {
@@ -419,15 +414,12 @@ struct AwakeReader {
       let topic = fields.topic("topic", placeholders)
     else { return nil }
     guard let value = fields["value"] else { return AwakeSource(topic: topic) }
-    let words = (value.elements ?? [value]).compactMap(\.scalarJSON).filter { $0 != .null }
-    guard !words.isEmpty, words.count == value.elements?.count ?? 1 else {
-      return fields.reject(
-        value,
-        "value",
-        expected: "the payload, which is a word, number, true or false, or a list of them; without "
-          + "'value' any payload counts"
-      )
-    }
-    return AwakeSource(topic: topic, value: words.count == 1 ? words[0] : .array(words))
+    let words = fields.scalars(
+      value,
+      "value",
+      expected: "the payload, which is a word, number, true or false, or a list of them; without "
+        + "'value' any payload counts"
+    )
+    return words.map { AwakeSource(topic: topic, value: $0) }
   }
 }

@@ -20,9 +20,7 @@ struct KindReader {
   init(section: Section, problems: Problems) {
     self.problems = problems
     self.section = section
-    let types = section.layers.map { layer in
-      layer.pairs?.first { $0.key == "type" }?.value.text
-    }
+    let types = section.layers.map { $0["type"]?.text }
     let strongest = types.compactMap(\.self).first ?? ""
     let same = types.prefix { $0 == nil || $0 == strongest }
     let names = KeyTable.policies.keys
@@ -91,8 +89,7 @@ struct KindReader {
       if typed["decode"]?.pairs == nil {
         rule.reportedFormat = format(typed["decode"], "decode")
       } else {
-        let node = typed["decode"]?.pairs?.first { $0.key == "else" }?.value
-        rule.reportedFormat = format(node, "else")
+        rule.reportedFormat = format(typed["decode"]?["else"], "else")
         rule.reportedWords = reportedWords(of: [], isNumber: true)
       }
       rule.words = numbers()
@@ -348,10 +345,8 @@ struct KindReader {
   /// own `unit` or `scale`, or its own `range` for a linear scale.
   private func display(of range: ClosedRange<Double>?) -> Display? {
     guard let node = typed["display"], node.text != "none" else { return nil }
-    let own = typed.layers.prefix { !($0.pairs?.contains { $0.key == "display" } ?? false) }
-    func states(_ key: String) -> Bool {
-      own.contains { $0.pairs?.contains { $0.key == key } ?? false }
-    }
+    let own = typed.layers.prefix { $0["display"] == nil }
+    func states(_ key: String) -> Bool { own.contains { $0[key] != nil } }
     // Not every range can be in mired.
     if states("range"), (range?.lowerBound ?? 0) <= 0 { return nil }
     guard let fields = typed.nested("display", .display) else { return nil }

@@ -66,8 +66,7 @@ final class ProfileStore {
         return nil
       }
       chain.append(Profile(name: name, node: node))
-      next = node.pairs?.first { $0.key == "profile" }
-        .flatMap { pair in pair.value.text.map { ($0, pair.value.position) } }
+      next = node["profile"].flatMap { base in base.text.map { ($0, base.position) } }
     }
     return chain
   }
@@ -107,12 +106,10 @@ final class ProfileStore {
 
   /// Reports unknown keys in a profile, even if no device uses it.
   private func checkProperties(_ profile: YAMLNode) {
-    let properties = profile.pairs?.first { $0.key == "properties" }?.value
-    for property in properties?.pairs ?? [] {
+    for property in profile["properties"]?.pairs ?? [] {
       Section.checkKeys(property.value.pairs ?? [], .property, problems)
       for (key, table) in [("command", KeyTable.command), ("confirm", .confirm)] {
-        let node = property.value.pairs?.first { $0.key == key }?.value
-        Section.checkKeys(node?.pairs ?? [], table, problems)
+        Section.checkKeys(property.value[key]?.pairs ?? [], table, problems)
       }
     }
   }
@@ -247,9 +244,4 @@ extension ProfileListing.Entry {
       ),
     ])
   }
-}
-
-extension YAMLNode {
-  /// The value of a mapping's entry.
-  fileprivate subscript(key: String) -> YAMLNode? { pairs?.first { $0.key == key }?.value }
 }

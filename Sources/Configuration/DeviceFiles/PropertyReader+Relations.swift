@@ -76,7 +76,7 @@ extension PropertyReader {
   private func warnAboutUnusedEnds(_ section: Section, _ property: Property) {
     guard let node = section["ends"], node.elements?.isEmpty == false else { return }
     func layer(of key: String) -> Int? {
-      section.layers.firstIndex { $0.pairs?.contains { $0.key == key } ?? false }
+      section.layers.firstIndex { $0[key] != nil }
     }
     if let urgent = section["urgent"] {
       guard urgent.elements?.isEmpty == true, let own = layer(of: "ends"),

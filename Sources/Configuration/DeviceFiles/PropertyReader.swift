@@ -30,7 +30,7 @@ struct PropertyReader {
       }
       return []
     }
-    let inherited = layers.filter { layer in chain.contains { $0.owns(layer) } }
+    let inherited = layers.filter { layer in chain.contains { $0.node["properties"] === layer } }
     var order: [String] = []
     var nodes: [String: [YAMLNode.Pair]] = [:]
     for layer in layers.reversed() {
@@ -75,18 +75,8 @@ struct PropertyReader {
     if let problem = Identifiers.problem(inProperty: first.key) {
       problems.add(first.keyPosition, problem.message, suggestion: problem.suggestion)
     }
-    guard first.value.pairs != nil else {
-      _ = Section(
-        first.value,
-        .property,
-        problems,
-        what: "property '\(Excerpt.of(first.key))'"
-      )
-      return nil
-    }
-    let mappings = pairs.map(\.value).prefix { $0.pairs != nil }
-    for mapping in mappings { Section.checkKeys(mapping.pairs ?? [], .property, problems) }
-    return Section(layers: Array(mappings), .property, problems)
+    let what = "property '\(Excerpt.of(first.key))'"
+    return Section(checking: pairs.map(\.value), .property, problems, what: what)
   }
 
   /// Reads all keys of one property, so that every mistake is reported; `nil` after some of them.
@@ -301,13 +291,6 @@ struct PropertyReader {
       "properties: found \(node.kindDescription), expected properties by name"
     )
     return false
-  }
-}
-
-extension ProfileStore.Profile {
-  /// Whether `layer` is this profile's mapping of properties.
-  func owns(_ layer: YAMLNode) -> Bool {
-    node.pairs?.contains { $0.key == "properties" && $0.value === layer } ?? false
   }
 }
 

@@ -106,19 +106,20 @@ struct AvailabilityReader {
     else standard: JSONValue
   ) -> JSONValue? {
     guard let node = section[key] else { return standard }
-    let words = (node.elements ?? [node]).compactMap(\.scalarJSON).filter { $0 != .null }
-    guard !words.isEmpty, words.count == node.elements?.count ?? 1 else {
-      return section.reject(
-        node,
-        key,
-        expected: "a word, number, true or false, or a list of them"
-      )
-    }
-    return words.count == 1 ? words[0] : .array(words)
+    return section.scalars(node, key, expected: "a word, number, true or false, or a list of them")
   }
 }
 
 extension Section {
+  /// A word, number, true or false at `node`, or a list of them; messages name `key`.
+  func scalars(_ node: YAMLNode, _ key: String, expected: String) -> JSONValue? {
+    let words = (node.elements ?? [node]).compactMap(\.scalarJSON).filter { $0 != .null }
+    guard !words.isEmpty, words.count == node.elements?.count ?? 1 else {
+      return reject(node, key, expected: expected)
+    }
+    return words.count == 1 ? words[0] : .array(words)
+  }
+
   /// A required topic name with its placeholders expanded.
   func topic(_ key: String, _ placeholders: Placeholders) -> String? {
     guard let node = self[key] else {

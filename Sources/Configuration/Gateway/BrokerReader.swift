@@ -16,10 +16,7 @@ struct BrokerReader {
     positions.url = fields["url"]?.position ?? fields.position
     readAddresses(fields, into: &broker)
     broker.username = fields.text("username")
-    positions.username = fields["username"]?.position
-    if let path = fields.text("password_file"), let node = fields["password_file"] {
-      positions.passwordFile = (FilePath.resolve(path, in: folder), node.position)
-    }
+    positions.passwordFile = fields.passwordFile(in: folder)
     if let version = fields.choice("protocol", of: ["5", "3.1.1"]) {
       broker.usesMQTT5 = version == "5"
       broker.allowsOlderVersion = false
@@ -32,10 +29,15 @@ struct BrokerReader {
         broker.keepalive = keepalive
       }
     }
-    broker.ca = fields.text("ca").map { FilePath.resolve($0, in: folder) }
-    broker.certificate = fields.text("cert").map { FilePath.resolve($0, in: folder) }
-    broker.key = fields.text("key").map { FilePath.resolve($0, in: folder) }
-    checkTLS(fields, broker)
+    broker.ca = fields.path("ca", in: folder)
+    broker.certificate = fields.path("cert", in: folder)
+    broker.key = fields.path("key", in: folder)
+    fields.checkCertificate(
+      broker.certificate,
+      key: broker.key,
+      usesTLS: broker.usesTLS,
+      scheme: "mqtts://"
+    )
     broker.allowPlaintext = fields.flag("allow_plaintext") ?? false
     return broker
   }
@@ -70,18 +72,30 @@ struct BrokerReader {
 
   /// The placeholder for this machine's name in `client_id`.
   private static let hostPlaceholder = "<host>"
+}
 
-  private func checkTLS(_ fields: Section, _ broker: BrokerConfiguration) {
-    if broker.certificate != nil, broker.key == nil {
-      fields.missing("key", "a client certificate needs its key")
+/// What brokers and the servers of a cluster have in common.
+extension Section {
+  /// A path, resolved against `folder`.
+  func path(_ key: String, in folder: String?) -> String? {
+    text(key).map { FilePath.resolve($0, in: folder) }
+  }
+
+  /// The path in `password_file`, and where it stands.
+  func passwordFile(in folder: String?) -> (path: String, position: SourcePosition)? {
+    guard let path = path("password_file", in: folder), let node = self["password_file"] else {
+      return nil
     }
-    if broker.key != nil, broker.certificate == nil {
-      fields.missing("cert", "a key needs its client certificate")
-    }
-    if broker.usesTLS { return }
-    for key in ["ca", "cert", "key"] {
-      guard let node = fields[key] else { continue }
-      problems.add(node.position, "\(key): only mqtts:// uses certificates")
+    return (path, node.position)
+  }
+
+  /// Reports a certificate or a key without the other, and files that nothing uses without TLS.
+  func checkCertificate(_ certificate: String?, key: String?, usesTLS: Bool, scheme: String) {
+    if certificate != nil, key == nil { missing("key", "a client certificate needs its key") }
+    if key != nil, certificate == nil { missing("cert", "a key needs its client certificate") }
+    for name in ["ca", "cert", "key"] where !usesTLS {
+      guard let node = self[name] else { continue }
+      problems.add(node.position, "\(name): only \(scheme) uses certificates")
     }
   }
 }

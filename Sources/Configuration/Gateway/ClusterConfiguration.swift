@@ -65,13 +65,11 @@ struct ClusterReader {
     if let member = self.name("member", of: fields) { cluster.member = member }
     readServers(fields, into: &cluster, &positions)
     cluster.username = fields.text("username")
-    if let path = fields.text("password_file"), let node = fields["password_file"] {
-      positions.passwordFile = (FilePath.resolve(path, in: folder), node.position)
-    }
-    cluster.credentialsFile = path("credentials_file", of: fields)
-    cluster.ca = path("ca", of: fields)
-    cluster.certificate = path("cert", of: fields)
-    cluster.key = path("key", of: fields)
+    positions.passwordFile = fields.passwordFile(in: folder)
+    cluster.credentialsFile = fields.path("credentials_file", in: folder)
+    cluster.ca = fields.path("ca", in: folder)
+    cluster.certificate = fields.path("cert", in: folder)
+    cluster.key = fields.path("key", in: folder)
     checkCredentials(fields, cluster)
     if let partitions = fields.integer("partitions", in: 1...1024) {
       cluster.partitions = partitions
@@ -83,24 +81,20 @@ struct ClusterReader {
       }
       cluster.replicas = replicas
     }
-    readMonitors(fields, into: &cluster)
+    cluster.monitors = monitors(fields)
     return (cluster, positions)
   }
 
-  private func readMonitors(_ fields: Section, into cluster: inout ClusterConfiguration) {
+  private func monitors(_ fields: Section) -> [String] {
     let expected = "http://HOST[:PORT], the monitoring address of a server"
-    guard let node = fields["monitor"] else { return }
-    for element in node.elements ?? [node] {
-      guard let text = element.text, text.hasPrefix("http://"),
+    return fields.each("monitor", expected: expected) { text in
+      guard text.hasPrefix("http://"),
         let (host, port) = try? BrokerURL.hostAndPort(
           text.dropFirst("http://".count),
           standard: Self.monitorPort
         )
-      else {
-        _ = fields.reject(element, "monitor", expected: expected) as String?
-        continue
-      }
-      cluster.monitors.append(Self.address("http", host, port))
+      else { return nil }
+      return Self.address("http", host, port)
     }
   }
 
@@ -131,10 +125,6 @@ struct ClusterReader {
       key,
       expected: "letters, digits, '-' and '_', 64 at most"
     )
-  }
-
-  private func path(_ key: String, of fields: Section) -> String? {
-    fields.text(key).map { FilePath.resolve($0, in: folder) }
   }
 
   private func readServers(
@@ -213,16 +203,11 @@ struct ClusterReader {
     if cluster.username != nil, fields["password_file"] == nil {
       fields.missing("password_file", "a user name needs a password")
     }
-    if cluster.certificate != nil, cluster.key == nil {
-      fields.missing("key", "a client certificate needs its key")
-    }
-    if cluster.key != nil, cluster.certificate == nil {
-      fields.missing("cert", "a key needs its client certificate")
-    }
-    guard !cluster.servers.contains(where: { $0.hasPrefix("tls://") }) else { return }
-    for key in ["ca", "cert", "key"] {
-      guard let node = fields[key] else { continue }
-      problems.add(node.position, "\(key): only tls:// uses certificates")
-    }
+    fields.checkCertificate(
+      cluster.certificate,
+      key: cluster.key,
+      usesTLS: cluster.servers.contains { $0.hasPrefix("tls://") },
+      scheme: "tls://"
+    )
   }
 }

@@ -10,7 +10,6 @@ internal import Values
 /// Reads one entry of `routes:`.
 struct RouteReader {
   let brokers: [String]
-  let policies: PolicyTable
   let problems: Problems
 
   func route(_ node: YAMLNode) -> (route: RouteConfiguration, positions: RoutePositions)? {

@@ -19,7 +19,12 @@ struct SettingsInForce {
     _ environment: EnvironmentOverrides,
     _ overrides: ConfigurationLoader.Overrides
   ) -> [SettingInForce] {
-    var list = SettingsInForce(settings, root, environment, overrides)
+    var list = SettingsInForce(
+      settings: settings,
+      root: root,
+      environment: environment,
+      overrides: overrides
+    )
     list.addBroker()
     list.addPlaces()
     list.addSurfaces()
@@ -28,25 +33,18 @@ struct SettingsInForce {
     return list.rows
   }
 
-  private init(
-    _ settings: GatewayConfiguration,
-    _ root: YAMLNode?,
-    _ environment: EnvironmentOverrides,
-    _ overrides: ConfigurationLoader.Overrides
-  ) {
-    self.settings = settings
-    self.root = root
-    self.environment = environment
-    self.overrides = overrides
-  }
-
   // MARK: - Sections
 
   private mutating func addBroker() {
     let mqtt = settings.mqtt
     add("mqtt.url", mqtt.urls, variable: "SETTLE_MQTT_URL")
     add("mqtt.username", mqtt.username ?? Self.none, variable: "SETTLE_MQTT_USERNAME")
-    addPassword()
+    if mqtt.password == nil {
+      add("mqtt.password_file", Self.none)
+    } else {
+      let file = stated("mqtt.password_file")
+      addSecret("mqtt.password", file: file, variable: "SETTLE_MQTT_PASSWORD")
+    }
     add("mqtt.protocol", mqtt.usesMQTT5 ? "5" : "3.1.1")
     add(
       "mqtt.client_id",
@@ -62,19 +60,6 @@ struct SettingsInForce {
     if let path = mqtt.certificate { add("mqtt.cert", path) }
     if let path = mqtt.key { add("mqtt.key", path) }
     if mqtt.allowPlaintext { add("mqtt.allow_plaintext", "true") }
-  }
-
-  private mutating func addPassword() {
-    guard settings.mqtt.password != nil else { return add("mqtt.password_file", Self.none) }
-    if environment.value("SETTLE_MQTT_PASSWORD") != nil {
-      rows.append(.init(name: "mqtt.password", value: Self.secret, origin: "SETTLE_MQTT_PASSWORD"))
-    } else if let file = stated("mqtt.password_file") {
-      add("mqtt.password_file", file)
-    } else {
-      rows.append(
-        .init(name: "mqtt.password", value: Self.secret, origin: "credential mqtt.password")
-      )
-    }
   }
 
   private mutating func addPlaces() {
@@ -115,7 +100,9 @@ struct SettingsInForce {
   private mutating func addSurfaces() {
     let listen = settings.http?.listen.joined(separator: ", ")
     add("http.listen", listen ?? Self.off, variable: "SETTLE_HTTP_LISTEN")
-    if settings.http?.token != nil { addToken() }
+    if let http = settings.http, http.token != nil {
+      addSecret("http.token", file: http.tokenFile, variable: "SETTLE_HTTP_TOKEN")
+    }
     if let hosts = settings.http?.hosts, !hosts.isEmpty {
       add("http.hosts", hosts.joined(separator: ", "))
     }
@@ -130,16 +117,6 @@ struct SettingsInForce {
     }
     if !settings.routes.isEmpty { add("routes", "\(settings.routes.count)") }
     if !settings.inputs.isEmpty { add("inputs", "\(settings.inputs.count)") }
-  }
-
-  private mutating func addToken() {
-    if environment.value("SETTLE_HTTP_TOKEN") != nil {
-      rows.append(.init(name: "http.token", value: Self.secret, origin: "SETTLE_HTTP_TOKEN"))
-    } else if let file = settings.http?.tokenFile {
-      add("http.token_file", file)
-    } else {
-      rows.append(.init(name: "http.token", value: Self.secret, origin: "credential http.token"))
-    }
   }
 
   private mutating func addTimes() {
@@ -168,7 +145,6 @@ struct SettingsInForce {
 
   private static let none = "none"
   private static let off = "off"
-  private static let secret = "set"
 
   /// Adds a row; the option beats the variable, which beats the file.
   private mutating func add(
@@ -181,6 +157,14 @@ struct SettingsInForce {
       option ?? variable.flatMap { environment.value($0) == nil ? nil : $0 }
       ?? position(name).map { "\($0.file):\($0.line)" } ?? SettingInForce.standard
     rows.append(SettingInForce(name: name, value: value, origin: origin))
+  }
+
+  /// Adds a row for a secret; a variable beats `file`, which beats a credential.
+  private mutating func addSecret(_ name: String, file: String?, variable: String) {
+    let isVariable = environment.value(variable) != nil
+    if let file, !isVariable { return add("\(name)_file", file) }
+    let origin = isVariable ? variable : "credential \(name)"
+    rows.append(SettingInForce(name: name, value: "set", origin: origin))
   }
 
   /// What the file states, as it states it: `live`, or `rate 10/s, burst 5`.

@@ -41,7 +41,6 @@ struct SettingsReader {
     readBrokers(section, brokers, into: &settings, &positions)
     let routes = RouteReader(
       brokers: settings.brokers.keys.sorted(),
-      policies: settings.policies,
       problems: problems
     )
     for node in list(section, "routes") {
@@ -134,34 +133,17 @@ struct SettingsReader {
 
   /// Additional host names of this gateway, without ports.
   private func hosts(_ fields: Section) -> [String] {
-    guard let node = fields["hosts"] else { return [] }
-    var names: [String] = []
-    for element in node.elements ?? [node] {
-      let expected = "a host name without a port"
-      guard let text = element.text, !text.isEmpty,
-        text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"/:?#@*".utf8.contains($0) })
-      else {
-        _ = fields.reject(element, "hosts", expected: expected) as String?
-        continue
-      }
-      names.append(text)
+    fields.each("hosts", expected: "a host name without a port") { text in
+      let isHost = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"/:?#@*".utf8.contains($0) }
+      return isHost && !text.isEmpty ? text : nil
     }
-    return names
   }
 
   /// Proxies whose requests need no token.
   private func trusted(_ fields: Section) -> [String] {
-    guard let node = fields["trusted"] else { return [] }
-    var (texts, peers) = ([String](), TrustedPeers())
-    for element in node.elements ?? [node] {
-      guard let text = element.text, peers.insert(text) else {
-        let expected = "an address, a network such as 10.1.0.0/16, or unix"
-        _ = fields.reject(element, "trusted", expected: expected) as String?
-        continue
-      }
-      texts.append(text)
-    }
-    return texts
+    var peers = TrustedPeers()
+    let expected = "an address, a network such as 10.1.0.0/16, or unix"
+    return fields.each("trusted", expected: expected) { peers.insert($0) ? $0 : nil }
   }
 
   private func journal(_ section: Section) -> JournalConfiguration? {
@@ -192,7 +174,7 @@ struct SettingsReader {
     guard let node = section["lanes"] else { return }
     for pair in named(node, "lanes") {
       let fields = Section(pair.value, .lane, problems, what: "lane '\(pair.key)'")
-      settings.lanes[pair.key] = fields.map { LaneReader($0).limits() } ?? LaneLimits()
+      settings.lanes[pair.key] = fields.map { LaneReader(section: $0).limits() } ?? LaneLimits()
     }
   }
 
@@ -325,9 +307,7 @@ struct LaneReader {
   private static let windowForms =
     "auto, a whole number from 1 to 1000, or a section with start, min and max"
 
-  private let section: Section
-
-  init(_ section: Section) { self.section = section }
+  let section: Section
 
   func limits() -> LaneLimits {
     let limits = LaneLimits(rate: rate(), window: window(), busy: busy())
@@ -431,7 +411,6 @@ struct SettingsPositions {
 struct BrokerPositions {
   /// The URL, or the section when the URL is absent.
   var url: SourcePosition?
-  var username: SourcePosition?
   /// The resolved path and its position.
   var passwordFile: (path: String, position: SourcePosition)?
 }

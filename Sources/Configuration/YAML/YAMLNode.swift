@@ -37,6 +37,9 @@ final class YAMLNode: Sendable {
     if case .mapping(let pairs) = content { pairs } else { nil }
   }
 
+  /// The value of the entry called `key`; `nil` if there is none, or this is no mapping.
+  subscript(key: String) -> YAMLNode? { pairs?.first { $0.key == key }?.value }
+
   /// The elements, if this is a sequence.
   var elements: [YAMLNode]? {
     if case .sequence(let elements) = content { elements } else { nil }

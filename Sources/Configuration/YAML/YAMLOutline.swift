@@ -114,7 +114,7 @@ struct YAMLOutlineBuilder {
   private mutating func handle(_ event: UnsafeMutablePointer<fy_event>) {
     let start = unsafe fy_event_start_mark(event).map { Int(unsafe $0.pointee.input_pos) }
     let end = unsafe fy_event_end_mark(event).map { Int(unsafe $0.pointee.input_pos) }
-    let anchor = unsafe text(settle_anchor_token(event))
+    let anchor = unsafe YAMLReader.text(settle_anchor_token(event))
     let offset = start ?? stack.last?.end ?? 0
     switch unsafe event.pointee.type {
     case FYET_SCALAR:
@@ -125,7 +125,7 @@ struct YAMLOutlineBuilder {
         // The token's marks exclude the quotes.
         range = max(0, range.lowerBound - 1)..<min(bytes.count, range.upperBound + 1)
       }
-      let text = unsafe text(token) ?? ""
+      let text = unsafe YAMLReader.text(token) ?? ""
       let value = YAMLNode(
         .scalar(text, isPlain: style == FYSS_PLAIN),
         at: SourcePosition.whole("")
@@ -141,7 +141,7 @@ struct YAMLOutlineBuilder {
         key: text
       )
     case FYET_ALIAS:
-      let name = unsafe text(settle_alias_token(event)) ?? ""
+      let name = unsafe YAMLReader.text(settle_alias_token(event)) ?? ""
       let range = offset..<max(offset, end ?? offset)
       let content = anchors[name]?.content ?? .scalar(.null)
       add(YAMLOutline(content, range: range, isInline: false, isAlias: true), anchor: nil)
@@ -183,15 +183,5 @@ struct YAMLOutlineBuilder {
     } else {
       stack[last].key = (text, node.range.lowerBound)
     }
-  }
-
-  private func text(_ token: OpaquePointer?) -> String? {
-    guard let token = unsafe token else { return nil }
-    var length = 0
-    guard let start = unsafe fy_token_get_text(token, &length) else { return nil }
-    return unsafe String(
-      decoding: UnsafeRawBufferPointer(start: start, count: length),
-      as: UTF8.self
-    )
   }
 }

@@ -96,12 +96,12 @@ enum YAMLReader {
       return builder.open(isMapping: true, anchor: anchor, tag: tag, at: mark)
     case FYET_SEQUENCE_END, FYET_MAPPING_END: return builder.close()
     case FYET_DOCUMENT_START: return builder.beginDocument(at: mark)
-    case FYET_STREAM_START, FYET_STREAM_END, FYET_DOCUMENT_END, FYET_NONE: return true
     default: return true
     }
   }
 
-  private static func text(_ token: OpaquePointer?) -> String? {
+  /// The text of a token; `nil` without one.
+  static func text(_ token: OpaquePointer?) -> String? {
     guard let token = unsafe token else { return nil }
     var length = 0
     guard let start = unsafe fy_token_get_text(token, &length) else { return nil }
@@ -137,21 +137,16 @@ enum TextCheck {
     while index < bytes.count {
       let byte = bytes[index]
       let length = length(at: index, in: bytes)
-      if length == 0 {
-        return ConfigurationProblem(
-          file: file,
-          line: line,
-          column: column,
-          message: "byte \(hex(byte)) is not UTF-8; the file must be text in UTF-8"
-        )
-      }
-      if (byte < 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D) || byte == 0x7F {
-        return ConfigurationProblem(
-          file: file,
-          line: line,
-          column: column,
-          message: "control character \(hex(byte)) is not allowed in a text file"
-        )
+      let problem: String? =
+        if length == 0 {
+          "byte \(hex(byte)) is not UTF-8; the file must be text in UTF-8"
+        } else if (byte < 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D) || byte == 0x7F {
+          "control character \(hex(byte)) is not allowed in a text file"
+        } else {
+          nil
+        }
+      if let problem {
+        return ConfigurationProblem(file: file, line: line, column: column, message: problem)
       }
       index += length
       column += 1
