@@ -112,7 +112,7 @@ enum SafeFile {
 }
 
 /// Paths in settings.
-enum FilePath {
+package enum FilePath {
   /// Resolves a relative path against `folder`.
   static func resolve(_ path: String, in folder: String?) -> String {
     guard let folder, path.utf8.first != UInt8(ascii: "/") else { return path }
@@ -120,12 +120,13 @@ enum FilePath {
   }
 
   /// The folder of a file; `.` for a bare name.
-  static func folder(of path: String) -> String {
+  package static func folder(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  static func join(_ folder: String, _ name: String) -> String {
+  /// The path of a file in a folder, in the form that messages have.
+  package static func join(_ folder: String, _ name: String) -> String {
     if folder == "." { return name }
     return folder.utf8.last == UInt8(ascii: "/") ? folder + name : "\(folder)/\(name)"
   }

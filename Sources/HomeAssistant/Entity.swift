@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Configuration
 package import Devices
 import JSON
 import Values
@@ -68,14 +69,8 @@ extension Property {
   var title: String {
     if let name { return name }
     // The switch of an endpoint is called like the endpoint.
-    if kind == .boolean, id.hasPrefix("power_") { return Self.title(of: String(id.dropFirst(6))) }
-    return Self.title(of: id)
-  }
-
-  /// An identifier as words: `target_temperature` becomes `Target temperature`.
-  static func title(of id: String) -> String {
-    let words = id.split(whereSeparator: { $0 == "_" || $0 == "-" }).joined(separator: " ")
-    return words.prefix(1).uppercased() + words.dropFirst()
+    let isOfEndpoint = kind == .boolean && id.hasPrefix("power_")
+    return Identifiers.title(of: isOfEndpoint ? String(id.dropFirst(6)) : id)
   }
 }
 

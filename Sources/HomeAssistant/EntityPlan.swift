@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Configuration
 import Devices
 import JSON
 import Values
@@ -68,26 +69,14 @@ struct EntityPlan {
     return free.first { $0.isCalled(Set(names)) }
   }
 
-  /// What the names of a device's parts end with, nothing first: `_l1` where there is a `power_l1`
-  /// that fits.
+  /// The endings of what is part of no entity yet and fits.
   func endings(of stems: [String], where fits: (Property) -> Bool) -> [String] {
-    var endings = [""]
-    for property in device.properties where !used.contains(property.id) && fits(property) {
-      for name in [property.id] + property.aliases {
-        for stem in stems where name.hasPrefix(stem + "_") {
-          let ending = String(name.dropFirst(stem.count))
-          if !endings.contains(ending) { endings.append(ending) }
-        }
-      }
-    }
-    return endings
+    device.properties.filter { !used.contains($0.id) && fits($0) }.endings(of: stems)
   }
 
   static func isNumber(_ kind: ValueKind) -> Bool { kind.numberRule != nil }
 
-  static func isBoolean(_ kind: ValueKind) -> Bool {
-    if case .boolean = kind { true } else { false }
-  }
+  static func isBoolean(_ kind: ValueKind) -> Bool { kind == .boolean }
 
   static func isChoice(_ kind: ValueKind) -> Bool {
     if case .choice = kind { true } else { false }
@@ -95,7 +84,7 @@ struct EntityPlan {
 
   /// The name of a part, such as an endpoint; `nil` for the device itself.
   static func title(ofEnding ending: String) -> String? {
-    ending.isEmpty ? nil : Property.title(of: String(ending.dropFirst()))
+    ending.isEmpty ? nil : Identifiers.title(of: String(ending.dropFirst()))
   }
 
   // MARK: - Fields
@@ -270,6 +259,20 @@ extension Device {
     if let stated = property.deviceClass { return stated }
     let isAll = property.isCalled(["power", "state", "on"]) && property.kind == .boolean
     return isAll || properties.count(where: { !$0.isReadOnly }) == 1 ? deviceClass : nil
+  }
+}
+
+extension [Property] {
+  /// What the names of parts end with, nothing first: `_l1` where there is a `power_l1`.
+  func endings(of stems: [String]) -> [String] {
+    var endings = [""]
+    for name in flatMap({ [$0.id] + $0.aliases }) {
+      for stem in stems where name.hasPrefix(stem + "_") {
+        let ending = String(name.dropFirst(stem.count))
+        if !endings.contains(ending) { endings.append(ending) }
+      }
+    }
+    return endings
   }
 }
 

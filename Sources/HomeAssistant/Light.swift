@@ -8,13 +8,6 @@ package import Values
 
 /// The properties of a device that make one lamp, by their places in its list of properties.
 package struct Light: Hashable, Sendable {
-  /// Where Home Assistant expects a lamp's color.
-  enum ColorMode: String {
-    case xy
-    case hs
-    case rgb
-  }
-
   /// Switches the lamp; `nil` where a brightness of 0 is off.
   package private(set) var power: Int?
   package private(set) var brightness: Int?
@@ -34,7 +27,7 @@ package struct Light: Hashable, Sendable {
     let properties = device.properties
     var used: Set<Int> = []
     var lights: [Light] = []
-    for ending in endings(in: properties) {
+    for ending in properties.filter({ $0.kind == .boolean }).endings(of: ["power", "state"]) {
       let light = Light(of: device, ending: ending, used: used)
       guard light.isLamp(device) else { continue }
       used.formUnion(light.places)
@@ -106,22 +99,8 @@ package struct Light: Hashable, Sendable {
       && property.kind.numberRule?.range?.lowerBound == 0
   }
 
-  /// What the names of a lamp's properties may end with, nothing first.
-  private static func endings(in properties: [Property]) -> [String] {
-    var endings = [""]
-    for property in properties where property.kind == .boolean {
-      for name in [property.id] + property.aliases {
-        for stem in ["power_", "state_"] where name.hasPrefix(stem) {
-          let ending = "_" + name.dropFirst(stem.count)
-          if !endings.contains(ending) { endings.append(ending) }
-        }
-      }
-    }
-    return endings
-  }
-
-  /// The form of its colors.
-  func colorMode(_ properties: [Property]) -> ColorMode? {
+  /// The form in which Home Assistant has its colors: `xy`, `hs` or `rgb`, which is its mode too.
+  func colorMode(_ properties: [Property]) -> ColorEncoding? {
     color.map { place in
       switch properties[place].wire.reportedEncoding {
       case .xy: .xy
@@ -379,7 +358,7 @@ extension Light {
     }
     if let tint, let mode = colorMode(properties) {
       return [
-        .init("color_mode", .string(mode.rawValue)), .init("color", tint.wire(mode.encoding)),
+        .init("color_mode", .string(mode.rawValue)), .init("color", tint.wire(mode)),
       ]
     }
     guard temperature == nil, color == nil else { return [] }
@@ -400,15 +379,5 @@ extension Light {
       return ["color_temp", "white", "2"].contains(word)
     }
     return (white.since ?? .zero) >= (tint.since ?? .zero)
-  }
-}
-
-extension Light.ColorMode {
-  fileprivate var encoding: ColorEncoding {
-    switch self {
-    case .xy: .xy
-    case .hs: .hs
-    case .rgb: .rgb
-    }
   }
 }

@@ -270,13 +270,13 @@ package struct ImportPlan: Sendable {
     _ outline: YAMLOutline?,
     _ rejected: [String: String]
   ) {
-    let path = Self.path(source.fileName, in: folder)
+    let path = FilePath.join(folder, source.fileName)
     let record = ImportRecord(of: present)
     if let bytes = present?.record, ImportRecord(bytes) == nil {
       diagnostics.append(
         ImportDiagnostic(
           .partly,
-          Self.path(source.recordName, in: folder),
+          FilePath.join(folder, source.recordName),
           "cannot be read, so everything in the file counts as edited by hand"
         )
       )
@@ -316,7 +316,7 @@ package struct ImportPlan: Sendable {
         path: path,
         old: old,
         new: new,
-        recordPath: Self.path(source.recordName, in: folder),
+        recordPath: FilePath.join(folder, source.recordName),
         record: Self.record(written, writtenGroups, after: record).bytes,
         oldRecord: present?.record,
         devices: written.count,
@@ -366,12 +366,6 @@ package struct ImportPlan: Sendable {
       diagnostics.append(ImportDiagnostic(.refused, device.id, reason))
       return false
     }
-  }
-
-  /// The path of a file, in the form that the configuration's messages use.
-  package static func path(_ name: String, in folder: String) -> String {
-    if folder == "." { return name }
-    return folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
   }
 
   /// The identifiers of known devices: from the record, otherwise from their topic in the file.

@@ -35,8 +35,8 @@ package struct ImportPlanner {
     var present: [ImportSource: ImportPlan.ExistingFile] = [:]
     for source in ImportSource.allCases {
       present[source] = ImportPlan.ExistingFile(
-        file: try AtomicFile.read(ImportPlan.path(source.fileName, in: folder)),
-        record: try AtomicFile.read(ImportPlan.path(source.recordName, in: folder))
+        file: try AtomicFile.read(FilePath.join(folder, source.fileName)),
+        record: try AtomicFile.read(FilePath.join(folder, source.recordName))
       )
     }
     return present

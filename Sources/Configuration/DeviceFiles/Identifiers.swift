@@ -66,6 +66,12 @@ package enum Identifiers {
     return String(slug.drop { $0 == "-" || $0 == "_" }.prefix(64))
   }
 
+  /// An identifier as words: `target_temperature` becomes `Target temperature`.
+  package static func title(of id: String) -> String {
+    let words = id.split { $0 == "_" || $0 == "-" }.joined(separator: " ")
+    return words.prefix(1).uppercased() + words.dropFirst()
+  }
+
   private static func isDeviceByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),

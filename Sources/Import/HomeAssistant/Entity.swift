@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Configuration
 internal import Devices
 internal import JSON
 import Values
@@ -191,7 +192,9 @@ extension ImportedProperty {
     {
       self["class"] = .string(word)
     }
-    if isSingle, !label.isEmpty, label != Self.title(of: id) { self["name"] = .string(label) }
+    if isSingle, !label.isEmpty, label != Identifiers.title(of: id) {
+      self["name"] = .string(label)
+    }
   }
 }
 
@@ -222,7 +225,7 @@ struct EntityDescriptions: Hashable, Sendable {
       let property = properties[place]
       guard let found = property.names.lazy.compactMap({ fields[$0] }).first else { continue }
       for field in found where properties[place][field.name] == nil {
-        let isTitle = field.value.string == ImportedProperty.title(of: property.id)
+        let isTitle = field.value.string == Identifiers.title(of: property.id)
         if field.name != "name" || !isTitle { properties[place][field.name] = field.value }
       }
     }

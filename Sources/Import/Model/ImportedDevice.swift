@@ -228,7 +228,7 @@ struct DefinedDevices {
     }
     for source in ImportSource.allCases {
       guard let bytes = present[source]?.file else { continue }
-      let path = ImportPlan.path(source.fileName, in: folder)
+      let path = FilePath.join(folder, source.fileName)
       guard let outline = try YAMLOutline.read(bytes, file: path) else { continue }
       outlines[source] = outline
       let entries = (outline.entries ?? []) + (outline["groups"]?.entries ?? [])

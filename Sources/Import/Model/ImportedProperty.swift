@@ -36,12 +36,6 @@ struct ImportedProperty: Hashable, Sendable {
     }
   }
 
-  /// What people see where no name is stated: `valve_alarm` becomes `Valve alarm`.
-  static func title(of id: String) -> String {
-    let words = id.split { $0 == "_" || $0 == "-" }.joined(separator: " ")
-    return words.prefix(1).uppercased() + words.dropFirst()
-  }
-
   /// Its identifier and its aliases.
   var names: [String] { [id] + (self["aliases"]?.elements ?? []).compactMap(\.string) }
 

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Configuration
 package import Devices
 import Glibc
 internal import JSON
@@ -15,9 +16,9 @@ package struct SetupFolder: Hashable, Sendable {
   private static let service = "settle"
 
   package let path: String
-  package var settings: String { ImportPlan.path("settle.yaml", in: path) }
-  package var devices: String { ImportPlan.path("devices", in: path) }
-  package var password: String { ImportPlan.path(Self.passwordName, in: path) }
+  package var settings: String { FilePath.join(path, "settle.yaml") }
+  package var devices: String { FilePath.join(path, "devices") }
+  package var password: String { FilePath.join(path, Self.passwordName) }
   /// Whether the service of this machine reads it.
   package var isSystem: Bool { path == Self.system }
 
@@ -31,7 +32,7 @@ package struct SetupFolder: Hashable, Sendable {
   /// Those of its files that exist, and would have to be replaced.
   package var present: [String] {
     let imported = ImportSource.allCases.flatMap {
-      [ImportPlan.path($0.fileName, in: devices), ImportPlan.path($0.recordName, in: devices)]
+      [FilePath.join(devices, $0.fileName), FilePath.join(devices, $0.recordName)]
     }
     return ([settings, password] + imported).filter { path in
       var status = stat()
@@ -51,12 +52,12 @@ package struct SetupFolder: Hashable, Sendable {
       // The files in it are read too.
       if let reason = Self.reason(notToUse: devices, R_OK | W_OK | X_OK) { return reason }
     }
-    return Self.reason(notToUse: isThere ? path : AtomicFile.folder(of: path), W_OK | X_OK)
+    return Self.reason(notToUse: isThere ? path : FilePath.folder(of: path), W_OK | X_OK)
   }
 
   private static func reason(notToUse folder: String, _ mode: Int32) -> String? {
     guard unsafe access(folder, mode) != 0 else { return nil }
-    return unsafe "\(folder): \(String(cString: strerror(errno)).lowercased())"
+    return "\(folder): \(AtomicFile.words(errno))"
   }
 
   /// Writes everything; after a failure, nothing is left of it.
@@ -108,8 +109,7 @@ package struct SetupFolder: Hashable, Sendable {
     let owner = unsafe user ?? getpwnam(Self.service)?.pointee.pw_uid ?? 0
     let isSet = unsafe chown(path, owner, group.pointee.gr_gid) == 0 && chmod(path, mode) == 0
     guard isSet else {
-      let reason = unsafe String(cString: strerror(errno)).lowercased()
-      throw FileError(path, "owner and mode cannot be set: \(reason)")
+      throw FileError(path, "owner and mode cannot be set: \(AtomicFile.words(errno))")
     }
   }
 }

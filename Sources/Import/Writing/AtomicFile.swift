@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Configuration
 package import Glibc
 
 /// Files that are replaced as a whole.
@@ -93,7 +94,7 @@ package enum AtomicFile {
     owner: (user: uid_t, group: gid_t)?
   ) throws(FileError) -> String {
     let name = path.split(separator: "/").last ?? ""
-    let draft = "\(folder(of: path))/.\(name).\(getpid()).new"
+    let draft = "\(FilePath.folder(of: path))/.\(name).\(getpid()).new"
     unlink(draft)
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
     let descriptor = unsafe open(draft, flags, mode)
@@ -117,14 +118,8 @@ package enum AtomicFile {
     return draft
   }
 
-  /// The folder of a file; `.` for a bare name.
-  package static func folder(of path: String) -> String {
-    guard let slash = path.lastIndex(of: "/") else { return "." }
-    return slash == path.startIndex ? "/" : String(path[..<slash])
-  }
-
   private static func syncFolder(of path: String) {
-    let directory = unsafe open(folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let directory = unsafe open(FilePath.folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     if directory >= 0 {
       fsync(directory)
       close(directory)
@@ -138,7 +133,7 @@ package enum AtomicFile {
   package static func canWrite(into path: String) -> Bool {
     if unsafe access(path, W_OK | X_OK) == 0 { return true }
     guard errno == ENOENT else { return false }
-    return unsafe access(folder(of: path), W_OK | X_OK) == 0
+    return unsafe access(FilePath.folder(of: path), W_OK | X_OK) == 0
   }
 
   /// Creates a folder if it does not exist; its parent must exist.
@@ -167,7 +162,8 @@ package enum AtomicFile {
 
   private static func unlink(_ path: String) { _ = unsafe Glibc.unlink(path) }
 
-  private static func words(_ code: Int32) -> String {
+  /// What an error number means, as a part of a sentence.
+  static func words(_ code: Int32) -> String {
     unsafe String(cString: strerror(code)).lowercased()
   }
 }

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Configuration
 internal import Devices
 internal import JSON
 internal import Values
@@ -370,7 +371,8 @@ extension ImportedProperty {
   fileprivate mutating func describe(_ expose: JSONValue, property: String, owner: String?) {
     let ending = expose["endpoint"]?.string.map { " \($0)" } ?? ""
     if let label = expose["label"]?.string.map({ PlainText.clean($0, limit: 60) }), id == property,
-      !label.isEmpty, owner == nil || owner == "climate", label + ending != Self.title(of: id)
+      !label.isEmpty, owner == nil || owner == "climate",
+      label + ending != Identifiers.title(of: id)
     {
       self["name"] = .string(label + ending)
     }
