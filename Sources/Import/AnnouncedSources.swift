@@ -18,9 +18,8 @@ struct AnnouncedSources {
 
   init(_ announcements: [Announcement], request: ImportPlan.Request, defined: DefinedDevices) {
     self.defined = defined
-    let suffix = "/bridge/devices"
-    let found = announcements.filter { $0.topic.hasSuffix(suffix) && !$0.payload.isEmpty }
-    for base in Set(found.map { String($0.topic.dropLast(suffix.count)) }).sorted() {
+    let found = announcements.filter { !$0.payload.isEmpty }
+    for base in Set(found.compactMap { $0.topic.stem(before: "/bridge/devices") }).sorted() {
       if request.wants(base: base) { bases.append(base) } else { unwanted.append(base) }
     }
     // Where routes forward announcements, the originals are imported.
@@ -52,41 +51,33 @@ struct AnnouncedSources {
   ) {
     var seen: [String: String] = [:]
     for base in bases {
-      func payload(_ name: String) -> Result<JSONValue, Announcement.Unreadable>? {
-        announcements.last { $0.topic == "\(base)/bridge/\(name)" && !$0.payload.isEmpty }?.json()
+      func message(_ name: String) -> Announcement? {
+        announcements.last { $0.topic == "\(base)/bridge/\(name)" && !$0.payload.isEmpty }
       }
       var found = findings[.zigbee2mqtt] ?? Findings()
       defer { findings[.zigbee2mqtt] = found }
-      var groups: JSONValue?
-      if case .failure(let error)? = payload("groups") {
-        found.report(.refused, "\(base)/bridge/groups", error.reason)
-      } else if case .success(let value)? = payload("groups") {
-        groups = value
+      let groups = message("groups").flatMap { found.json(of: $0) }
+      guard let announced = message("devices"), let devices = found.json(of: announced) else {
+        continue
       }
-      switch payload("devices") {
-      case nil: continue
-      case .failure(let error)?:
-        found.report(.refused, "\(base)/bridge/devices", error.reason)
-      case .success(let devices)?:
-        let lane = request.lanes.contains("zigbee") ? "zigbee" : Optional.none
-        let reader = Zigbee2MQTTReader(
-          base: base,
-          lane: lane,
-          includesDiagnostic: request.includesDiagnostic
+      let lane = request.lanes.contains("zigbee") ? "zigbee" : Optional.none
+      let reader = Zigbee2MQTTReader(
+        base: base,
+        lane: lane,
+        includesDiagnostic: request.includesDiagnostic
+      )
+      var own = reader.findings(devices: devices, groups: groups)
+      let twice = own.devices.compactMap { seen[$0.identity] }.first
+      if let twice {
+        own.devices.removeAll { seen[$0.identity] != nil }
+        found.report(
+          .leftOut,
+          announced.topic,
+          "the same devices as at \(twice)/bridge/devices, which are imported; --base chooses"
         )
-        var own = reader.findings(devices: devices, groups: groups)
-        let twice = own.devices.compactMap { seen[$0.identity] }.first
-        if let twice {
-          own.devices.removeAll { seen[$0.identity] != nil }
-          found.report(
-            .leftOut,
-            "\(base)/bridge/devices",
-            "the same devices as at \(twice)/bridge/devices, which are imported; --base chooses"
-          )
-        }
-        for device in own.devices { seen[device.identity] = base }
-        found = found + own
       }
+      for device in own.devices { seen[device.identity] = base }
+      found = found + own
     }
   }
 

@@ -90,13 +90,11 @@ package struct ImportPlan: Sendable {
 
     /// Records the routes between the base topics of Zigbee2MQTT.
     mutating func recordRoutes(_ routes: [RouteConfiguration]) {
-      let suffix = "/+/set"
       for route in routes where route.from.broker == nil && route.to.broker == nil {
-        guard route.from.topic.hasSuffix(suffix), route.to.topic.hasSuffix(suffix) else {
-          continue
-        }
-        let from = String(route.from.topic.dropLast(suffix.count))
-        displaced[from] = String(route.to.topic.dropLast(suffix.count))
+        guard let from = route.from.topic.stem(before: "/+/set"),
+          let to = route.to.topic.stem(before: "/+/set")
+        else { continue }
+        displaced[from] = to
       }
     }
 
@@ -197,12 +195,10 @@ package struct ImportPlan: Sendable {
         let isNew = (known[device.identity] ?? record.groupIdentifiers[device.identity]) == nil
         if let owner = defined.owner(of: device, isNew: isNew, from: source) {
           owners[device.identity] = owner
-          diagnostics.append(
-            ImportDiagnostic(
-              .leftOut,
-              PlainText.clean(device.name, limit: 80),
-              "already in another device file, as '\(owner)'"
-            )
+          diagnostics.report(
+            .leftOut,
+            PlainText.clean(device.name, limit: 80),
+            "already in another device file, as '\(owner)'"
           )
         } else if !request.isUnattended {
           devices.append(device)
@@ -231,13 +227,11 @@ package struct ImportPlan: Sendable {
   /// `zigbee2mqtt/bridge/request/permit_join`.
   private mutating func warnOfBridgeTopics(_ device: ImportedDevice) {
     for topic in device.commandTopics.sorted() where BridgeTopic.isCommand(topic) {
-      diagnostics.append(
-        ImportDiagnostic(
-          .controlsBridge,
-          PlainText.clean(device.name, limit: 80),
-          "commands to '\(PlainText.clean(topic, limit: 200))' control a bridge, not a device;"
-            + " remove the property if you do not want that"
-        )
+      diagnostics.report(
+        .controlsBridge,
+        PlainText.clean(device.name, limit: 80),
+        "commands to '\(PlainText.clean(topic, limit: 200))' control a bridge, not a device;"
+          + " remove the property if you do not want that"
       )
     }
   }
@@ -250,12 +244,10 @@ package struct ImportPlan: Sendable {
     _ known: Set<String>
   ) -> Bool {
     for id in device.removeProperties(whoseCommands: BridgeTopic.isCommand, except: known) {
-      diagnostics.append(
-        ImportDiagnostic(
-          .refused,
-          "\(PlainText.clean(device.name, limit: 80)): \(id)",
-          "its commands control a bridge, not a device; settle import adds it"
-        )
+      diagnostics.report(
+        .refused,
+        "\(PlainText.clean(device.name, limit: 80)): \(id)",
+        "its commands control a bridge, not a device; settle import adds it"
       )
     }
     return !device.properties.isEmpty
@@ -273,12 +265,10 @@ package struct ImportPlan: Sendable {
     let path = FilePath.join(folder, source.fileName)
     let record = ImportRecord(of: present)
     if let bytes = present?.record, ImportRecord(bytes) == nil {
-      diagnostics.append(
-        ImportDiagnostic(
-          .partly,
-          FilePath.join(folder, source.recordName),
-          "cannot be read, so everything in the file counts as edited by hand"
-        )
+      diagnostics.report(
+        .partly,
+        FilePath.join(folder, source.recordName),
+        "cannot be read, so everything in the file counts as edited by hand"
       )
     }
     diagnostics += sorted.diagnostics
@@ -302,7 +292,7 @@ package struct ImportPlan: Sendable {
         (new, changes) = (merge.result, merge.changes)
         diagnostics += merge.diagnostics
       } catch {
-        diagnostics.append(ImportDiagnostic(.refused, path, error.reason))
+        diagnostics.report(.refused, path, error.reason)
         return
       }
     } else {
@@ -363,7 +353,7 @@ package struct ImportPlan: Sendable {
   private mutating func usable(_ all: [FileDevice], _ rejected: [String: String]) -> [FileDevice] {
     all.filter { device in
       guard let reason = rejected[device.id] ?? device.mistake else { return true }
-      diagnostics.append(ImportDiagnostic(.refused, device.id, reason))
+      diagnostics.report(.refused, device.id, reason)
       return false
     }
   }

@@ -50,7 +50,7 @@ package struct InBetween: Sendable {
     for list in ["devices", "groups"] {
       let topic = "\(base)/bridge/\(list)"
       guard let message = announcements.last(where: { $0.topic == topic }),
-        case .success(let json) = message.json()
+        let json = try? message.json()
       else { continue }
       for entry in json.elements ?? [] {
         guard let name = entry["friendly_name"]?.string else { continue }
@@ -93,10 +93,7 @@ package struct InBetween: Sendable {
   static func announcements(of inner: String) -> String { inner + discovery }
 
   /// The base topic of Zigbee2MQTT whose announcements a route carries; `nil` for other routes.
-  static func inner(ofAnnouncements from: String) -> String? {
-    let ending = discovery + "/#"
-    return from.hasSuffix(ending) ? String(from.dropLast(ending.count)) : nil
-  }
+  static func inner(ofAnnouncements from: String) -> String? { from.stem(before: discovery + "/#") }
 
   private static let discovery = "-discovery"
 
@@ -214,8 +211,8 @@ package struct InBetween: Sendable {
         )
       ])
     }
-    let known = elements.map { Self.topic($0.json["from"]) }
-    let missing = routes.filter { !known.contains(Self.topic($0["from"])) }
+    let known = elements.map { InBetweenUse.topic($0, "from") }
+    let missing = routes.filter { !known.contains($0["from"]?.string ?? "") }
     guard !missing.isEmpty else { return (bytes, 0) }
     guard let first = elements.first, let last = elements.last, !present.isInline else {
       let text = Self.flow(missing)
@@ -234,9 +231,5 @@ package struct InBetween: Sendable {
   /// Routes as elements of a list in brackets, each on a line of its own; they are JSON too.
   private static func flow(_ routes: [JSONValue]) -> String {
     routes.map { "\n  \(JSONWriter.text($0))" }.joined(separator: ",")
-  }
-
-  private static func topic(_ end: JSONValue?) -> String {
-    end?.string ?? end?["topic"]?.string ?? ""
   }
 }

@@ -33,8 +33,7 @@ package struct InBetweenUndo: Sendable {
   private func base(_ elements: [YAMLOutline], _ uses: [InBetweenUse]) -> String? {
     let ending = "/+/set"
     for element in elements where InBetweenUse.topic(element, "to") == "\(inner)\(ending)" {
-      let from = InBetweenUse.topic(element, "from")
-      if from.hasSuffix(ending) { return String(from.dropLast(ending.count)) }
+      if let base = InBetweenUse.topic(element, "from").stem(before: ending) { return base }
     }
     return uses.first { $0.inner == inner }?.base
   }

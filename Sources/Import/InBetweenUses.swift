@@ -122,12 +122,12 @@ package struct InBetweenUse: Hashable, Sendable {
         route.element["announcements"]?.json == true
       else { return nil }
       if let command = routes.first(where: { $0.to == "\(inner)/+/set" }),
-        let base = stem(of: command.from, before: "/+/set")
+        let base = command.from.stem(before: "/+/set")
       {
         return InBetweenUse(base: base, inner: inner, isWhole: true)
       }
       guard let report = routes.first(where: { $0.from == "\(inner)/+" }),
-        let base = stem(of: report.to, before: "/+")
+        let base = report.to.stem(before: "/+")
       else { return nil }
       return InBetweenUse(base: base, inner: inner, isWhole: false)
     }
@@ -138,8 +138,11 @@ package struct InBetweenUse: Hashable, Sendable {
     let value = element[end]?.json
     return value?.string ?? value?["topic"]?.string ?? ""
   }
+}
 
-  private static func stem(of topic: String, before tail: String) -> String? {
-    topic.hasSuffix(tail) ? String(topic.dropLast(tail.count)) : nil
+extension String {
+  /// The text before `tail`; `nil` if it ends otherwise.
+  func stem(before tail: String) -> String? {
+    hasSuffix(tail) ? String(dropLast(tail.count)) : nil
   }
 }

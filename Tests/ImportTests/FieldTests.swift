@@ -10,7 +10,7 @@ import Values
 /// Announcements of real installations in `Fixtures/field`.
 struct FieldTests {
   private static func announcements(_ name: String) throws -> [Announcement] {
-    let json = try Announcement(topic: "", text: Fixture.text("field/\(name).json")).json().get()
+    let json = try Announcement(topic: "", text: Fixture.text("field/\(name).json")).json()
     return (json["retain"]?.members ?? []).map { member in
       Announcement(topic: member.name, text: JSONWriter.text(member.value))
     }
@@ -33,7 +33,7 @@ struct FieldTests {
 
   private static func shown(_ payload: String, by property: Property) -> String? {
     let document =
-      (try? Announcement(topic: "", text: payload).json().get()) ?? .string(payload)
+      (try? Announcement(topic: "", text: payload).json()) ?? .string(payload)
     return property.states.lazy.compactMap { source -> Value? in
       guard case .value(let wire) = source.reading(of: document) else { return nil }
       return property.value(fromWire: wire)
@@ -120,7 +120,7 @@ struct FieldTests {
     for (key, text, member) in [
       ("ir-blaster/tv_on", "press", "payload_press"), ("ir-blaster/ac", "on", "payload_on"),
     ] {
-      let announced = announcements.compactMap { try? $0.json().get()[member]?.string }.first
+      let announced = announcements.compactMap { try? $0.json()[member]?.string }.first
       let property = try Self.property(key, in: announcements)
       #expect(try Self.sent(text, by: property) == "\(property.command.topic) \(announced ?? "")")
     }
@@ -309,7 +309,7 @@ struct FieldTests {
       topic: "homeassistant/\(platform)/x/config",
       text: JSONWriter.text(.object(members))
     )
-    let entities = try Entity.all(in: announcement, prefix: "homeassistant").get()
+    let entities = try Entity.all(in: announcement, prefix: "homeassistant")
     var reader = EntityReader(try #require(entities.first))
     EntityPlatform.read(&reader)
     return reader
@@ -362,7 +362,7 @@ struct FieldTests {
         topic: "homeassistant/\(platform)/x/config",
         text: JSONWriter.text(.object(members))
       )
-      let entity = try #require(Entity.all(in: announcement, prefix: "homeassistant").get().first)
+      let entity = try #require(Entity.all(in: announcement, prefix: "homeassistant").first)
       var reader = EntityReader(entity)
       EntityPlatform.read(&reader)
       #expect(!reader.used.isEmpty)

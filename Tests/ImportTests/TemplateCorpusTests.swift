@@ -36,7 +36,7 @@ struct TemplateCorpusTests {
   {
     var cases: [Case] = []
     for line in try Fixture.text(file).split(separator: "\n") {
-      cases += try Self.cases(in: Announcement(topic: "", text: String(line)).json().get())
+      cases += try Self.cases(in: Announcement(topic: "", text: String(line)).json())
     }
     let checked = cases.indices.filter { cases[$0].comparison != nil }
     let requests = checked.compactMap { cases[$0].comparison.map { JSONWriter.text($0.request) } }
@@ -72,7 +72,7 @@ struct TemplateCorpusTests {
     let run = try ProgramRun(["/usr/bin/env", "python3", script, "\(folder)/requests"], in: folder)
     try #require(run.code == 0, "\(run.errors)")
     return try run.output.split(separator: "\n").map {
-      try Announcement(topic: "", text: String($0)).json().get()
+      try Announcement(topic: "", text: String($0)).json()
     }
   }
 
@@ -382,7 +382,7 @@ private struct CorpusEntity {
 
   private static func document(_ sample: JSONValue) -> JSONValue {
     let text = sample["payload"]?.string ?? ""
-    return (try? Announcement(topic: "", text: text).json().get()) ?? .string(text)
+    return (try? Announcement(topic: "", text: text).json()) ?? .string(text)
   }
 
   /// The value that Home Assistant has for the result of a state's template.

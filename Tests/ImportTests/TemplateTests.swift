@@ -10,7 +10,7 @@ import Values
 /// What device files say of Home Assistant's templates.
 struct TemplateTests {
   private static func property(_ fields: String) throws -> ImportedProperty {
-    let json = try Announcement(topic: "", text: fields).json().get()
+    let json = try Announcement(topic: "", text: fields).json()
     var property = ImportedProperty("p", type: "text")
     for member in json.members ?? [] { property[member.name] = member.value }
     return property
@@ -182,7 +182,7 @@ struct TemplateTests {
   )
   func `words are looked up`(property: String, template: String, decode: String?) throws {
     let state = try Self.state(property, template)
-    let found = try state.flatMap { try Announcement(topic: "", text: $0).json().get()["decode"] }
+    let found = try state.flatMap { try Announcement(topic: "", text: $0).json()["decode"] }
     #expect(
       state == nil ? decode == "" : found.map { JSONWriter.text($0) } == decode,
       "\(state ?? "")"
@@ -324,7 +324,7 @@ struct TemplateTests {
     throws
   {
     let context = TemplateContext()
-    context.report = (payload, try? Announcement(topic: "", text: payload).json().get())
+    context.report = (payload, try? Announcement(topic: "", text: payload).json())
     #expect(try Template(template).rendered(context) == result)
   }
 

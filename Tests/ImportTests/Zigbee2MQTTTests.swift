@@ -315,7 +315,7 @@ struct Zigbee2MQTTTests {
     let text = try #require(try Fixture.plan(Fixture.device(exposes: exposes)).files.first).text
     let device = try #require(try Loaded.devices(["a.yaml": text]).first)
     let document =
-      (try? Announcement(topic: "", text: report).json().get()) ?? .string(report)
+      (try? Announcement(topic: "", text: report).json()) ?? .string(report)
     #expect(device.availability.count == 2)
     for source in device.availability { #expect(source.isOnline(in: document) == isOnline) }
   }

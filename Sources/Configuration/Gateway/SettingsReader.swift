@@ -39,10 +39,7 @@ struct SettingsReader {
     }
     readLanes(section, into: &settings)
     readBrokers(section, brokers, into: &settings, &positions)
-    let routes = RouteReader(
-      brokers: settings.brokers.keys.sorted(),
-      problems: problems
-    )
+    let routes = RouteReader(brokers: settings.brokers.keys.sorted(), problems: problems)
     for node in list(section, "routes") {
       if let route = routes.route(node) {
         settings.routes.append(route.route)

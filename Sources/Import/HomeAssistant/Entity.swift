@@ -10,7 +10,7 @@ import Values
 struct Entity {
   /// The type, such as `light` or `switch`.
   let platform: String
-  let config: JSONValue
+  var config: JSONValue
   /// The discovery topic.
   let topic: String
   /// The identifier within its device.
@@ -42,55 +42,49 @@ struct Entity {
   var isOwn: Bool { origin.lowercased() == "settle" }
 
   /// Reads the entities of one discovery message.
+  ///
+  /// - Throws: ``Rejection`` when it cannot be read.
   static func all(
     in announcement: Announcement,
     prefix: String
-  ) -> Result<[Entity], Rejection> {
+  ) throws(Rejection) -> [Entity] {
     let levels = announcement.topic.dropFirst(prefix.count + 1).split(separator: "/")
     guard announcement.topic.hasPrefix(prefix + "/"), levels.last == "config",
       (3...4).contains(levels.count)
-    else { return .success([]) }
+    else { return [] }
     // An empty payload removes the entity.
-    if announcement.payload.isEmpty { return .success([]) }
-    let json: JSONValue
-    switch announcement.json() {
-    case .failure(let error): return .failure(Rejection(error.reason))
-    case .success(let value): json = value
-    }
-    guard json.members != nil else { return .failure(Rejection("not a JSON object")) }
+    if announcement.payload.isEmpty { return [] }
+    let json = try announcement.json()
+    guard json.members != nil else { throw Rejection("not a JSON object") }
     let config = Abbreviations.expanded(json)
-    let objectID = String(levels[levels.count - 2])
-    let isDevice = levels[0] == "device"
-    guard isDevice else {
-      return .success([
+    let device = deviceInfo(config, fallback: announcement.topic)
+    guard levels[0] == "device" else {
+      return [
         Entity(
           platform: String(levels[0]),
           config: config,
           topic: announcement.topic,
-          objectID: objectID,
-          device: deviceInfo(config, fallback: announcement.topic)
-        )
-      ])
-    }
-    guard let components = config["components"]?.members else {
-      return .failure(Rejection("a device without components"))
-    }
-    let device = deviceInfo(config, fallback: announcement.topic)
-    return .success(
-      components.prefix(1000).compactMap { component in
-        // A platform alone removes a component.
-        guard let platform = component.value["platform"]?.string,
-          let own = component.value.members, own.count > 1
-        else { return Optional.none }
-        return Entity(
-          platform: platform,
-          config: .object(own + shared(config, beside: component.value)),
-          topic: announcement.topic,
-          objectID: component.name,
+          objectID: String(levels[levels.count - 2]),
           device: device
         )
-      }
-    )
+      ]
+    }
+    guard let components = config["components"]?.members else {
+      throw Rejection("a device without components")
+    }
+    return components.prefix(1000).compactMap { component in
+      // A platform alone removes a component.
+      guard let platform = component.value["platform"]?.string,
+        let own = component.value.members, own.count > 1
+      else { return Optional.none }
+      return Entity(
+        platform: platform,
+        config: .object(own + shared(config, beside: component.value)),
+        topic: announcement.topic,
+        objectID: component.name,
+        device: device
+      )
+    }
   }
 
   /// The members that a component inherits from the device's message.

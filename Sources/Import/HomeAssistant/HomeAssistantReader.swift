@@ -29,9 +29,10 @@ struct HomeAssistantReader {
     var findings = Findings()
     var entities: [Entity] = []
     for announcement in announcements.sorted(by: { $0.topic < $1.topic }) {
-      switch Entity.all(in: announcement, prefix: prefix) {
-      case .success(let found): entities += found
-      case .failure(let refusal): findings.report(.refused, announcement.topic, refusal.reason)
+      do throws(Rejection) {
+        entities += try Entity.all(in: announcement, prefix: prefix)
+      } catch {
+        findings.report(.refused, announcement.topic, error.reason)
       }
     }
     // Its own ones repeat the identifiers of the devices that they are about.
@@ -414,14 +415,10 @@ struct GatewayTopics {
       isChanged = true
       return JSONValue.Member(member.name, .string("\(base)/\(topic.dropFirst(4))"))
     }
-    return isChanged
-      ? Entity(
-        platform: entity.platform,
-        config: .object(resolved),
-        topic: entity.topic,
-        objectID: entity.objectID,
-        device: entity.device
-      ) : nil
+    guard isChanged else { return nil }
+    var entity = entity
+    entity.config = .object(resolved)
+    return entity
   }
 
   /// The name of the gateway that announced an entity.

@@ -10,14 +10,10 @@ struct HomieReader {
   func findings(_ announcements: [Announcement]) -> Findings {
     var findings = Findings()
     for announcement in announcements.sorted(by: { $0.topic < $1.topic }) {
-      guard announcement.topic.hasSuffix("/$description"), !announcement.payload.isEmpty else {
-        continue
-      }
-      let topic = String(announcement.topic.dropLast("/$description".count))
-      switch announcement.json() {
-      case .failure(let error): findings.report(.refused, announcement.topic, error.reason)
-      case .success(let description): read(description, topic: topic, &findings)
-      }
+      guard let topic = announcement.topic.stem(before: "/$description"),
+        !announcement.payload.isEmpty, let description = findings.json(of: announcement)
+      else { continue }
+      read(description, topic: topic, &findings)
     }
     return findings
   }

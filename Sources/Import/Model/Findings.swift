@@ -31,6 +31,16 @@ struct Findings: Hashable, Sendable {
     if seen.insert(diagnostic).inserted { diagnostics.append(diagnostic) }
   }
 
+  /// The payload of an announcement; one that cannot be read is reported.
+  mutating func json(of announcement: Announcement) -> JSONValue? {
+    do throws(Rejection) {
+      return try announcement.json()
+    } catch {
+      report(.refused, announcement.topic, error.reason)
+      return nil
+    }
+  }
+
   /// Removes the states that the gateway would report to itself.
   mutating func dropEchoedStates() {
     for index in devices.indices {
@@ -80,6 +90,12 @@ package struct ImportDiagnostic: Hashable, Sendable {
   }
 }
 
+extension [ImportDiagnostic] {
+  mutating func report(_ kind: ImportDiagnostic.Kind, _ subject: String, _ reason: String) {
+    append(ImportDiagnostic(kind, subject, reason))
+  }
+}
+
 /// A retained message that announces devices.
 package struct Announcement: Hashable, Sendable {
   package var topic: String
@@ -98,22 +114,17 @@ package struct Announcement: Hashable, Sendable {
   }
 
   /// Parses the payload.
-  func json() -> Result<JSONValue, Unreadable> {
+  ///
+  /// - Throws: ``Rejection`` when it is too large, or no JSON.
+  func json() throws(Rejection) -> JSONValue {
     guard payload.count <= Self.largestPayload else {
-      let limit = Self.largestPayload >> 20
-      return .failure(
-        Unreadable(reason: "\(payload.count) bytes; the limit is \(limit) MiB")
-      )
+      throw Rejection("\(payload.count) bytes; the limit is \(Self.largestPayload >> 20) MiB")
     }
     do throws(JSONParseError) {
-      return .success(try JSONParser.parse(payload.span))
+      return try JSONParser.parse(payload.span)
     } catch {
-      return .failure(Unreadable(reason: "not JSON: \(Excerpt.of(error.description, limit: 160))"))
+      throw Rejection("not JSON: \(Excerpt.of(error.description, limit: 160))")
     }
-  }
-
-  struct Unreadable: Error {
-    let reason: String
   }
 }
 

@@ -121,12 +121,10 @@ extension ImportedGroups.Sorted {
   }
 
   fileprivate mutating func report(_ group: ImportedDevice, _ reason: String) {
-    diagnostics.append(
-      ImportDiagnostic(
-        .partly,
-        PlainText.clean(group.name, limit: 80),
-        PlainText.clean(reason, limit: 4000)
-      )
+    diagnostics.report(
+      .partly,
+      PlainText.clean(group.name, limit: 80),
+      PlainText.clean(reason, limit: 4000)
     )
   }
 }

@@ -13,22 +13,18 @@ struct ShellyReader {
     var known: [String: JSONValue] = [:]
     for announcement in announcements where !announcement.payload.isEmpty {
       let isFirst = announcement.topic == ShellyQuestions.announcement
-      guard isFirst || announcement.topic == ShellyQuestions.reply else { continue }
-      switch announcement.json() {
-      case .failure(let error): findings.report(.refused, announcement.topic, error.reason)
-      case .success(let json):
-        guard isFirst else {
-          if let id = json["src"]?.string, let info = json["result"], info["model"] != nil {
-            known[id] = info
-          }
-          continue
-        }
+      guard isFirst || announcement.topic == ShellyQuestions.reply,
+        let json = findings.json(of: announcement)
+      else { continue }
+      if isFirst {
         // Later generations announce themselves there too, and are asked for more.
         if (json["gen"]?.double ?? 1) < 2 { readFirst(json, &findings) }
+      } else if let id = json["src"]?.string, let info = json["result"], info["model"] != nil {
+        known[id] = info
       }
     }
     for announcement in announcements where announcement.topic == ShellyQuestions.reply {
-      guard case .success(let json) = announcement.json(), let id = json["src"]?.string,
+      guard let json = try? announcement.json(), let id = json["src"]?.string,
         let config = json["result"], config["sys"] != nil
       else { continue }
       readLater(config, id: id, info: known[id] ?? .null, &findings)

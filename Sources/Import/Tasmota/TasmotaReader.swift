@@ -23,18 +23,15 @@ struct TasmotaReader {
     var sensors: [String: JSONValue] = [:]
     for announcement in announcements
     where announcement.topic.hasSuffix("/sensors") && !announcement.payload.isEmpty {
-      if case .success(let json) = announcement.json() {
+      if let json = try? announcement.json() {
         sensors[Self.mac(in: announcement.topic)] = json["sn"]
       }
     }
     for announcement in announcements.sorted(by: { $0.topic < $1.topic })
     where announcement.topic.hasSuffix("/config") && !announcement.payload.isEmpty {
-      switch announcement.json() {
-      case .failure(let error): findings.report(.refused, announcement.topic, error.reason)
-      case .success(let config):
-        let mac = Self.mac(in: announcement.topic)
-        read(config, mac: mac, sensors: sensors[mac] ?? .null, &findings)
-      }
+      guard let config = findings.json(of: announcement) else { continue }
+      let mac = Self.mac(in: announcement.topic)
+      read(config, mac: mac, sensors: sensors[mac] ?? .null, &findings)
     }
     findings.devices.sort { ($0.name, $0.identity) < ($1.name, $1.identity) }
     return findings

@@ -104,13 +104,11 @@ struct FileMerge {
     }
     guard !section.isInline, let last = section.entries?.last else {
       for group in missing {
-        diagnostics.append(
-          ImportDiagnostic(
-            .refused,
-            group.id,
-            "'groups:' of the file is not a list of groups, one below the other, so nothing can be "
-              + "added"
-          )
+        diagnostics.report(
+          .refused,
+          group.id,
+          "'groups:' of the file is not a list of groups, one below the other, so nothing can be "
+            + "added"
         )
       }
       return
@@ -123,10 +121,8 @@ struct FileMerge {
     }
   }
 
-  private mutating func reportGone(_ id: String) {
-    diagnostics.append(
-      ImportDiagnostic(.gone, id, "no longer announced; remove it from the file by hand")
-    )
+  private mutating func reportGone(_ path: String) {
+    diagnostics.report(.gone, path, "no longer announced; remove it from the file by hand")
   }
 
   /// The merged file.
@@ -147,9 +143,7 @@ struct FileMerge {
       if !mine.json.isEquivalent(to: .object(new)),
         !JSONValue.object(new).isEquivalent(to: .object(base))
       {
-        diagnostics.append(
-          ImportDiagnostic(.kept, path, "edited by hand to another form, and left unchanged")
-        )
+        diagnostics.report(.kept, path, "edited by hand to another form, and left unchanged")
       }
       return false
     }
@@ -212,12 +206,10 @@ struct FileMerge {
     let isUntouched = known.map { mine.isEquivalent(to: $0) } ?? false
     guard isUntouched, !entry.value.isAlias else {
       if known == nil || known?.isEquivalent(to: new.value) == false {
-        diagnostics.append(
-          ImportDiagnostic(
-            .kept,
-            Self.shown(path),
-            "the file has \(Self.short(mine)), the announcement \(Self.short(new.value))"
-          )
+        diagnostics.report(
+          .kept,
+          Self.shown(path),
+          "the file has \(Self.short(mine)), the announcement \(Self.short(new.value))"
         )
       }
       return
@@ -249,20 +241,12 @@ struct FileMerge {
     if level == .details || ofHomeAssistant.contains(entry.key) { return false }
     let isInherited = level == .properties && properties.contains(entry.key)
     guard level != .properties || isInherited, entry.key != "properties" else {
-      diagnostics.append(
-        ImportDiagnostic(
-          .gone,
-          Self.shown(path),
-          "no longer announced; remove it from the file by hand"
-        )
-      )
+      reportGone(Self.shown(path))
       return false
     }
     guard entry.value.json.isEquivalent(to: known), !entry.value.isAlias else {
       let change = isInherited ? "announced as its profile has it" : "no longer announced"
-      diagnostics.append(
-        ImportDiagnostic(.kept, Self.shown(path), "\(change), and edited by hand")
-      )
+      diagnostics.report(.kept, Self.shown(path), "\(change), and edited by hand")
       return false
     }
     return true

@@ -300,7 +300,7 @@ struct PayloadShape {
   /// A payload that is a JSON object or array.
   static func json(_ text: String) -> JSONValue? {
     guard text.hasPrefix("{") || text.hasPrefix("[") else { return nil }
-    return try? Announcement(topic: "", text: text).json().get()
+    return try? Announcement(topic: "", text: text).json()
   }
 }
 
