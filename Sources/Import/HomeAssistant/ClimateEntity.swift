@@ -42,8 +42,7 @@ enum ClimateEntity {
   private static func addReadings(_ reader: inout EntityReader, unit: String) {
     for (key, unit) in [("current_temperature", unit), ("current_humidity", "%")]
     where reader.config["\(key)_topic"] != nil {
-      var made = ImportedProperty(key, type: "number")
-      made["unit"] = .string(unit)
+      let made = ImportedProperty(key, type: "number", ["unit": .string(unit)])
       reader.add(reading: made, "\(key)_topic", template: "\(key)_template")
     }
     guard reader.config["action_topic"] != nil else { return }

@@ -50,9 +50,8 @@ enum CoverEntity {
     let reported = words.map { word in
       (word: word, wire: reader.payload("state_\(word)", else: .string(word)) ?? .string(word))
     }
-    var state = ImportedProperty("state", type: "choice")
     guard let values = ChoiceWords.field(reported) else { return }
-    state["values"] = values
+    let state = ImportedProperty("state", type: "choice", ["values": values])
     var meaning = StateMeaning(state)
     meaning.words = reported.map { ($0.word, TemplateValue($0.wire).written) }
     reader.add(reading: state, meaning: meaning)
@@ -77,7 +76,7 @@ enum CoverEntity {
     var range = NumberRange(low: 0, high: 100, step: 1)
     range.unit = "%"
     let (closed, open) = (reader.number(closedKey) ?? 0, reader.number(openKey) ?? 100)
-    guard closed != open, case .success(var made) = range.property(id, report: { _ in }) else {
+    guard closed != open, var made = try? range.property(id, report: { _ in }) else {
       return reader.report("\(id): its range is a single value", .leftOut)
     }
     made["policy"] = .object(["delay": "500ms", "max_wait": "none"])

@@ -379,13 +379,13 @@ extension EntityReader {
     range.step = step.map { number($0.key) ?? $0.standard }
     range.unit = unit
     var notes: [String] = []
-    switch range.property(id, report: { notes.append($0) }) {
-    case .failure(let refusal):
-      report("\(id): \(refusal.reason)", .refused)
-      return nil
-    case .success(let property):
+    do throws(Rejection) {
+      let property = try range.property(id) { notes.append($0) }
       for reason in notes { report("\(id): \(reason)") }
       return property
+    } catch {
+      report("\(id): \(error.reason)", .refused)
+      return nil
     }
   }
 
@@ -396,9 +396,7 @@ extension EntityReader {
       report("\(id): '\(key)' lists no words", .leftOut)
       return nil
     }
-    var property = ImportedProperty(id, type: "choice")
-    property["values"] = values
-    return property
+    return ImportedProperty(id, type: "choice", ["values": values])
   }
 
   /// Creates an action whose words map to the payloads under the given keys.
@@ -410,8 +408,6 @@ extension EntityReader {
       payload(row.key, else: row.standard).map { (word: row.word, wire: $0) }
     }
     guard let values = ChoiceWords.field(present) else { return nil }
-    var property = ImportedProperty(id, type: "action")
-    property["values"] = values
-    return property
+    return ImportedProperty(id, type: "action", ["values": values])
   }
 }

@@ -75,8 +75,7 @@ enum SirenEntity {
       options.append(("duration", duration))
     }
     if reader.config["support_volume_set"] != false {
-      var volume = ImportedProperty("volume", type: "number")
-      volume["range"] = [0, 1]
+      let volume = ImportedProperty("volume", type: "number", ["range": [0, 1]])
       options.append(("volume_level", volume))
     }
     return options

@@ -437,12 +437,8 @@ enum SensorEntity {
   static func read(_ reader: inout EntityReader) {
     reader.isSingle = true
     let kind = reader.text("device_class") ?? ""
-    if let options = reader.config.elements("options"),
-      let values = ChoiceWords.field(options.filter { $0 != "" })
-    {
-      var made = ImportedProperty("value", type: "choice")
-      made["values"] = values
-      return reader.add(reading: made)
+    if let options = reader.config.elements("options"), let values = ChoiceWords.field(options) {
+      return reader.add(reading: ImportedProperty("value", type: "choice", ["values": values]))
     }
     let unit = PlainText.clean(reader.text("unit_of_measurement") ?? "", limit: 20)
     let isNumber =

@@ -82,9 +82,8 @@ enum LightEntity {
       }
     }
     if !hasRGB { return readHue(&reader) }
-    var color = ImportedProperty("color", type: "color")
+    var color = ImportedProperty("color", type: "color", ["encode": "r,g,b"])
     var payload = JSONValue.string(PayloadTemplate.placeholder)
-    color["encode"] = "r,g,b"
     if let (text, template) = reader.template("rgb_command_template") {
       guard let command = template.flatMap({ ColorTemplate.command($0) }) else {
         return reader.reportCommand("color", "rgb_command_template", text, limit: 60)
@@ -113,8 +112,7 @@ enum LightEntity {
     if let (text, _) = reader.template("hs_command_template") {
       return reader.reportCommand("color", "hs_command_template", text, limit: 60)
     }
-    var color = ImportedProperty("color", type: "color")
-    color["encode"] = "h,s"
+    var color = ImportedProperty("color", type: "color", ["encode": "h,s"])
     var path: [String]? = []
     if let (text, template) = reader.template("hs_value_template") {
       path = color.path(ofColor: template, .commaHS)
@@ -155,9 +153,7 @@ enum LightEntity {
       ("rgb", "rgb", ["rgb", "rgbw", "rgbww"]), ("xy", "xy", ["xy"]), ("hs", "hs", ["hs"]),
     ]
     if let form = forms.first(where: { has($0.flag, $0.modes) }) {
-      var color = ImportedProperty("color", type: "color")
-      color["encode"] = .string(form.encode)
-      add(color)
+      add(ImportedProperty("color", type: "color", ["encode": .string(form.encode)]))
     }
     if reader.config["effect"] == true, reader.config["effect_list"] != nil,
       let effect = reader.choice("effect", "effect_list")
@@ -175,10 +171,10 @@ enum LightEntity {
   {
     var range = NumberRange(low: 0, high: scale, step: 1)
     range.unit = scale == 100 ? "%" : Optional.none
-    switch range.property(id, report: { _ in }) {
-    case .success(let property): return property
-    case .failure(let refusal):
-      reader.report("\(id): \(refusal.reason)", .refused)
+    do throws(Rejection) {
+      return try range.property(id) { _ in }
+    } catch {
+      reader.report("\(id): \(error.reason)", .refused)
       return nil
     }
   }

@@ -47,8 +47,7 @@ struct TemplateLightEntity {
     let turningOn = command([:])
     let (offText, off) = reader.template(offKey) ?? ("", nil)
     let turningOff = off?.rendered(["state": .boolean(false)])
-    var power = ImportedProperty("power", type: "boolean")
-    (power["on"], power["off"]) = ("on", "off")
+    let power = ImportedProperty("power", type: "boolean", ["on": "on", "off": "off"])
     let meaning = StateMeaning(power)
     guard let turningOn, let turningOff, !turningOn.isEmpty, !turningOff.isEmpty,
       turningOn != turningOff
@@ -73,7 +72,7 @@ struct TemplateLightEntity {
   private func readValues(_ reader: inout EntityReader) {
     var made: [(variable: String, property: ImportedProperty?)] = []
     let range = NumberRange(low: 0, high: 255, step: 1)
-    made.append(("brightness", try? range.property("brightness", report: { _ in }).get()))
+    made.append(("brightness", try? range.property("brightness") { _ in }))
     if isUsed("color_temp", reader) {
       made.append(("color_temp", LightEntity.colorTemperature(&reader)))
     }
@@ -102,8 +101,8 @@ struct TemplateLightEntity {
     guard let found = ColorTemplate.command(template, ["state": .boolean(true)]) else {
       return reader.reportCommand("color", Self.onKey, text, limit: 200)
     }
-    var color = ImportedProperty("color", type: "color")
-    color["encode"] = .string(found.encoding.rawValue)
+    let encoding = JSONValue.string(found.encoding.rawValue)
+    var color = ImportedProperty("color", type: "color", ["encode": encoding])
     var path: [String]?
     let keys = ["red_template", "green_template", "blue_template"]
     let texts = keys.compactMap { reader.template($0)?.text }

@@ -62,17 +62,20 @@ struct HomieReader {
         let isAlone = ids.count { $0 == property.name } == 1
         let wanted = isAlone ? property.name : "\(node.name)_\(property.name)"
         var notes: [String] = []
-        switch makeProperty(property.value, wanted, { notes.append($0) }) {
-        case .failure where isReadOnly: skipped.append(label)
-        case .failure(let refusal):
-          findings.report(.leftOut, "\(name): \(label)", refusal.reason)
-        case .success(var made):
+        do throws(Rejection) {
+          var made = try makeProperty(property.value, wanted) { notes.append($0) }
           made.id = names.unique(made.id)
           setTopics(&made, property.value, "$topic/\(PlaceholderText.escaped(label))")
           if let problem = TopicName.problem("\(topic)/\(label)/set") {
             findings.report(.refused, "\(name): \(label)", problem)
           } else {
             device.properties.append(made)
+          }
+        } catch {
+          if isReadOnly {
+            skipped.append(label)
+          } else {
+            findings.report(.leftOut, "\(name): \(label)", error.reason)
           }
         }
         for note in isReadOnly ? [] : notes { findings.report(.partly, "\(name): \(label)", note) }
@@ -112,61 +115,51 @@ struct HomieReader {
     _ property: JSONValue,
     _ id: String,
     _ report: (String) -> Void
-  ) -> Result<ImportedProperty, Rejection> {
+  ) throws(Rejection) -> ImportedProperty {
     let format = property["format"]?.string ?? ""
     let isMomentary = property["retained"] == false
     let datatype = property["datatype"]?.string ?? ""
     switch datatype {
     case "integer", "float":
-      return range(format, unit: property["unit"]?.string).flatMap { stated in
-        var range = stated
-        range.isWhole = datatype == "integer"
-        return range.property(id, report: report)
-      }
+      var range = try range(format, unit: property["unit"]?.string)
+      range.isWhole = datatype == "integer"
+      return try range.property(id, report: report)
     case "boolean":
-      guard isMomentary else { return .success(ImportedProperty(id, type: "boolean")) }
-      var made = ImportedProperty(id, type: "action")
-      made["values"] = .object(["press": true])
-      return .success(made)
+      guard isMomentary else { return ImportedProperty(id, type: "boolean") }
+      return ImportedProperty(id, type: "action", ["values": .object(["press": true])])
     case "enum":
       let words = format.split(separator: ",").map { JSONValue.string(String($0)) }
       guard let values = ChoiceWords.field(words) else {
-        return .failure(Rejection("an enum whose format lists no values"))
+        throw Rejection("an enum whose format lists no values")
       }
-      var made = ImportedProperty(id, type: isMomentary ? "action" : "choice")
-      made["values"] = values
-      return .success(made)
+      return ImportedProperty(id, type: isMomentary ? "action" : "choice", ["values": values])
     case "color":
       let formats = format.split(separator: ",")
       guard formats.contains("rgb") || formats.contains("hsv") else {
-        return .failure(
-          Rejection("a color in the format '\(Excerpt.of(format))'; only rgb and hsv are supported")
+        throw Rejection(
+          "a color in the format '\(Excerpt.of(format))'; only rgb and hsv are supported"
         )
       }
-      var made = ImportedProperty(id, type: "color")
-      made["encode"] = formats.contains("rgb") ? "rgb,r,g,b" : "hsv,h,s,v"
-      return .success(made)
-    case "string", "datetime", "duration":
-      return .success(ImportedProperty(id, type: "text"))
-    case "json": return .failure(Rejection("a JSON structure"))
-    default:
-      return .failure(Rejection("its datatype '\(Excerpt.of(datatype))' is not supported"))
+      let encoding: JSONValue = formats.contains("rgb") ? "rgb,r,g,b" : "hsv,h,s,v"
+      return ImportedProperty(id, type: "color", ["encode": encoding])
+    case "string", "datetime", "duration": return ImportedProperty(id, type: "text")
+    case "json": throw Rejection("a JSON structure")
+    default: throw Rejection("its datatype '\(Excerpt.of(datatype))' is not supported")
     }
   }
 
   /// Reads `min:max:step`; each part is optional.
-  private func range(_ format: String, unit: String?) -> Result<NumberRange, Rejection> {
-    var range = NumberRange()
-    range.unit = unit
-    if format.isEmpty { return .success(range) }
+  private func range(_ format: String, unit: String?) throws(Rejection) -> NumberRange {
+    var range = NumberRange(unit: unit)
+    if format.isEmpty { return range }
     let parts = format.split(separator: ":", omittingEmptySubsequences: false)
     let numbers = parts.map { $0.isEmpty ? Optional.none : NumberText.parse($0) }
     guard parts.count <= 3, zip(parts, numbers).allSatisfy({ $0.isEmpty || $1 != nil }) else {
-      return .failure(Rejection("its format '\(Excerpt.of(format))' is not a range"))
+      throw Rejection("its format '\(Excerpt.of(format))' is not a range")
     }
     range.low = numbers[0]
     if numbers.count > 1 { range.high = numbers[1] }
     if numbers.count > 2 { range.step = numbers[2] }
-    return .success(range)
+    return range
   }
 }

@@ -19,9 +19,10 @@ struct ImportedProperty: Hashable, Sendable {
     "always",
   ]
 
-  init(_ id: String, type: String) {
+  init(_ id: String, type: String, _ fields: KeyValuePairs<String, JSONValue> = [:]) {
     self.id = id
     self["type"] = .string(type)
+    for (name, value) in fields { self[name] = value }
   }
 
   /// A field; setting it keeps the fields in ``order``.

@@ -54,16 +54,7 @@ enum ChoiceWords {
   /// An empty word is left out. Returns `nil` when there are none or more than 500, or when one is
   /// not a word.
   static func field(_ values: [JSONValue]) -> JSONValue? {
-    let values = values.filter { $0 != "" }
-    guard !values.isEmpty, values.count <= 500, values.allSatisfy(\.isWord) else { return nil }
-    var seen: Set<String> = []
-    let members = values.compactMap { value in
-      value.scalarText.flatMap { seen.insert($0).inserted ? JSONValue.Member($0, value) : nil }
-    }
-    if members.allSatisfy({ $0.value == .string($0.name) }) {
-      return .array(members.map(\.value))
-    }
-    return .object(members)
+    field(values.filter { $0 != "" }.map { (word: $0.scalarText ?? "", wire: $0) })
   }
 
   /// Creates `values:` from words and their wire values.

@@ -16,21 +16,24 @@ struct NumberRange {
   /// The largest magnitude that is accepted: beyond it steps of a thousandth are lost.
   private static let largest = 0x1p47
 
-  /// Creates a number property, or fails with the reason.
+  /// Creates a number property.
   ///
   /// `report` receives the reason for each part that is left out.
-  func property(_ id: String, report: (String) -> Void) -> Result<ImportedProperty, Rejection> {
+  ///
+  /// - Throws: ``Rejection`` when there is no number between the bounds to choose.
+  func property(
+    _ id: String,
+    report: (String) -> Void
+  ) throws(Rejection) -> ImportedProperty {
     let bounds = [low, high, step].compactMap(\.self)
     guard bounds.allSatisfy({ $0.isFinite && $0.magnitude <= Self.largest }) else {
       report("its range or step is out of all bounds (\(words)), so none is kept")
-      return NumberRange(unit: unit, isWhole: isWhole).property(id, report: report)
+      return try NumberRange(unit: unit, isWhole: isWhole).property(id, report: report)
     }
     if let low, let high {
-      if low > high {
-        return .failure(Rejection("its range is upside down (\(words))"))
-      }
+      if low > high { throw Rejection("its range is upside down (\(words))") }
       if low == high {
-        return .failure(Rejection("its range is a single value (\(words))", isMistake: false))
+        throw Rejection("its range is a single value (\(words))", isMistake: false)
       }
     }
     let step = usableStep(report: report)
@@ -54,7 +57,7 @@ struct NumberRange {
     if let unit = unit.map({ PlainText.clean($0, limit: 20) }), !unit.isEmpty {
       property["unit"] = .string(unit)
     }
-    return .success(property)
+    return property
   }
 
   private func usableStep(report: (String) -> Void) -> Double? {

@@ -113,11 +113,7 @@ struct TasmotaRelays {
   }
 
   private func level(_ id: String) -> ImportedProperty {
-    var made = ImportedProperty(id, type: "integer")
-    made["range"] = [0, 100]
-    made["step"] = 1
-    made["unit"] = "%"
-    return made
+    ImportedProperty(id, type: "integer", ["range": [0, 100], "step": 1, "unit": "%"])
   }
 
   // MARK: - Lamps
@@ -223,9 +219,7 @@ struct TasmotaRelays {
   }
 
   private mutating func readFan() {
-    var speed = ImportedProperty("fan_speed", type: "integer")
-    speed["range"] = [0, 3]
-    speed["step"] = 1
+    let speed = ImportedProperty("fan_speed", type: "integer", ["range": [0, 3], "step": 1])
     add(speed, command: "FanSpeed", canMerge: false)
   }
 }

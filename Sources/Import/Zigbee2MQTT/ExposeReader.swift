@@ -45,15 +45,21 @@ struct ExposeReader {
     guard access & Access.settable != 0 || Self.hasSettableFeature(expose) else {
       return addReading(expose, type: type, property: property, owner: owner)
     }
-    switch makeProperty(expose, type: type, property: property, owner: owner, access: access) {
-    case .success(let made?):
-      add(made, of: expose, property: property, access: access, owner: owner)
-    case .success(nil): break
-    case .failure(let refusal) where !refusal.isMistake && access & Access.published != 0:
-      addReading(expose, type: type, property: property, owner: owner)
-    case .failure(let refusal):
-      let isKnown = Self.unsupported.contains(type) || !refusal.isMistake
-      diagnostics.append((isKnown ? .leftOut : .refused, name, refusal.reason))
+    do throws(Rejection) {
+      let made = try makeProperty(
+        expose,
+        type: type,
+        property: property,
+        owner: owner,
+        access: access
+      )
+      if let made { add(made, of: expose, property: property, access: access, owner: owner) }
+    } catch {
+      if !error.isMistake, access & Access.published != 0 {
+        return addReading(expose, type: type, property: property, owner: owner)
+      }
+      let isKnown = Self.unsupported.contains(type) || !error.isMistake
+      diagnostics.append((isKnown ? .leftOut : .refused, name, error.reason))
     }
   }
 
@@ -77,25 +83,24 @@ struct ExposeReader {
     property: String,
     owner: String?,
     access: Int
-  ) -> Result<ImportedProperty?, Rejection> {
+  ) throws(Rejection) -> ImportedProperty? {
     let id = wantedID(expose, property: property, owner: owner)
     switch type {
-    case "numeric": return number(expose, id, owner: owner).map { $0 }
-    case "binary": return boolean(expose, id).map { $0 }
+    case "numeric": return try number(expose, id, owner: owner)
+    case "binary": return try boolean(expose, id)
     case "enum":
       let isMomentary =
         access & (Access.published | Access.gettable) == 0
         || (owner == "cover" && id.hasPrefix("command"))
-      return words(expose, id, type: isMomentary ? "action" : "choice").map { $0 }
-    case "text": return .success(ImportedProperty(id, type: "text"))
+      return try words(expose, id, type: isMomentary ? "action" : "choice")
+    case "text": return ImportedProperty(id, type: "text")
     case "composite" where owner == "light" && property.hasPrefix("color"):
-      return .success(color(expose, id))
+      return color(expose, id)
     case "composite":
-      if property == "warning", let siren = siren(expose, id) { return .success(siren) }
-      return .failure(Rejection("a group of values that are set together"))
-    case "list": return .failure(Rejection("a list"))
-    default:
-      return .failure(Rejection("its type '\(Excerpt.of(type))' is not supported"))
+      if property == "warning", let siren = siren(expose, id) { return siren }
+      throw Rejection("a group of values that are set together")
+    case "list": throw Rejection("a list")
+    default: throw Rejection("its type '\(Excerpt.of(type))' is not supported")
     }
   }
 
@@ -123,7 +128,7 @@ struct ExposeReader {
     _ expose: JSONValue,
     _ id: String,
     owner: String?
-  ) -> Result<ImportedProperty, Rejection> {
+  ) throws(Rejection) -> ImportedProperty {
     let isLevel = owner == "light" || owner == "cover"
     let range = NumberRange(
       low: expose["value_min"]?.double,
@@ -132,54 +137,45 @@ struct ExposeReader {
       unit: expose["unit"]?.string,
       isWhole: expose["value_step"] == nil && !isLevel ? false : Optional.none
     )
-    var notes: [String] = []
-    let result = range.property(id, report: { notes.append($0) })
-    for note in notes { diagnostics.append((.partly, id, note)) }
-    return result.map { made in
-      var made = made
-      made.setDisplay()
-      return made
-    }
+    var made = try range.property(id) { diagnostics.append((.partly, id, $0)) }
+    made.setDisplay()
+    return made
   }
 
-  func boolean(_ expose: JSONValue, _ id: String) -> Result<ImportedProperty, Rejection> {
+  func boolean(_ expose: JSONValue, _ id: String) throws(Rejection) -> ImportedProperty {
     var property = ImportedProperty(id, type: "boolean")
     let (on, off) = (expose["value_on"] ?? true, expose["value_off"] ?? false)
     guard on.isWord, off.isWord else {
-      return .failure(Rejection("its values are not words, numbers, true or false"))
+      throw Rejection("its values are not words, numbers, true or false")
     }
-    guard !on.isSameScalar(as: off) else { return .failure(Rejection("on and off are the same")) }
+    guard !on.isSameScalar(as: off) else { throw Rejection("on and off are the same") }
     if on != true { property["on"] = on }
     if off != false { property["off"] = off }
-    return .success(property)
+    return property
   }
 
-  private mutating func words(
+  private func words(
     _ expose: JSONValue,
     _ id: String,
     type: String
-  ) -> Result<ImportedProperty, Rejection> {
-    var property = ImportedProperty(id, type: type)
+  ) throws(Rejection) -> ImportedProperty {
     // An empty word is what some devices report for none.
     let announced = (expose.elements("values") ?? []).filter { $0 != "" }
     guard !announced.isEmpty else {
-      return .failure(Rejection("its list of values is empty", isMistake: false))
+      throw Rejection("its list of values is empty", isMistake: false)
     }
     guard let values = ChoiceWords.field(announced) else {
-      return .failure(Rejection("its list of values holds more than words"))
+      throw Rejection("its list of values holds more than words")
     }
-    property["values"] = values
-    return .success(property)
+    return ImportedProperty(id, type: type, ["values": values])
   }
 
   /// Creates one property for all color forms of a lamp; `nil` for the second and later ones.
-  private mutating func color(_ expose: JSONValue, _ id: String) -> ImportedProperty? {
-    let isXY = expose["name"]?.string == "color_xy"
+  private func color(_ expose: JSONValue, _ id: String) -> ImportedProperty? {
     // The form that is announced first is the one that the lamp prefers.
     if properties.contains(where: { $0.id == id && $0["type"] == "color" }) { return nil }
-    var property = ImportedProperty(id, type: "color")
-    property["encode"] = isXY ? "xy" : "hs"
-    return property
+    let isXY = expose["name"]?.string == "color_xy"
+    return ImportedProperty(id, type: "color", ["encode": isXY ? "xy" : "hs"])
   }
 
   /// A siren, whose words are its tones and the end of one.
@@ -189,10 +185,7 @@ struct ExposeReader {
   private func siren(_ expose: JSONValue, _ id: String) -> ImportedProperty? {
     let mode = expose.elements("features")?.first { $0["name"] == "mode" }
     guard let values = ChoiceWords.field(mode?.elements("values") ?? []) else { return nil }
-    var property = ImportedProperty(id, type: "action")
-    property["class"] = "siren"
-    property["values"] = values
-    return property
+    return ImportedProperty(id, type: "action", ["class": "siren", "values": values])
   }
 
   private mutating func add(
@@ -353,13 +346,12 @@ extension ExposeReader {
       if words.allSatisfy({ $0 == true || $0 == false }) {
         return ImportedProperty(id, type: "boolean")
       }
-      return try? boolean(expose, id).get()
+      return try? boolean(expose, id)
     case "enum":
-      let words = (expose.elements("values") ?? []).filter { $0 != "" }
-      guard let values = ChoiceWords.field(words) else { return ImportedProperty(id, type: "text") }
-      var made = ImportedProperty(id, type: "choice")
-      made["values"] = values
-      return made
+      guard let values = ChoiceWords.field(expose.elements("values") ?? []) else {
+        return ImportedProperty(id, type: "text")
+      }
+      return ImportedProperty(id, type: "choice", ["values": values])
     case "text": return ImportedProperty(id, type: "text")
     default: return nil
     }

@@ -155,8 +155,7 @@ extension ReportTemplate {
   /// is not known.
   func presence(on: JSONValue, off: JSONValue) -> [JSONValue.Member]? {
     if isPlain { return [.init("online", on), .init("offline", off)] }
-    var property = ImportedProperty("presence", type: "boolean")
-    (property["on"], property["off"]) = (on, off)
+    let property = ImportedProperty("presence", type: "boolean", ["on": on, "off": off])
     let meaning = StateMeaning(property)
     let table = WordTable(self, own: [meaning.words]) {
       result(of: $0).flatMap { meaning.word($0) }
