@@ -12,18 +12,13 @@ enum ClimateEntity {
     // A thermostat has neither, but inherits those of its device.
     reader.skip(["command_topic", "state_topic"])
     if reader.config["power_command_topic"] != nil, let power = reader.boolean("power") {
-      var keys = TopicKeys("power", stateTemplate: "state_template")
-      keys.stateTemplate = "power_state_template"
-      reader.add(power, by: keys)
+      reader.add(power, by: TopicKeys("power", stateTemplate: "state_template"))
     }
     let unit = reader.text("temperature_unit") == "F" ? "°F" : "°C"
-    for (key, id) in [
-      ("temperature", "target_temperature"), ("temperature_high", "target_temperature_high"),
-      ("temperature_low", "target_temperature_low"),
-    ] where reader.has(key) {
+    for key in ["temperature", "temperature_high", "temperature_low"] where reader.has(key) {
       let isHeater = reader.entity.platform == "water_heater"
       let made = reader.number(
-        id,
+        "target_\(key)",
         low: ("min_temp", isHeater ? 43 : 7),
         high: ("max_temp", isHeater ? 60 : 35),
         step: ("temp_step", 1),
@@ -63,16 +58,13 @@ enum ClimateEntity {
       }
       reader.add(mode, by: TopicKeys("mode", stateTemplate: "state_template"))
     }
-    let others: [(key: String, id: String, list: String, standard: [JSONValue])] = [
-      ("fan_mode", "fan_mode", "fan_modes", ["auto", "low", "medium", "high"]),
-      ("swing_mode", "swing_mode", "swing_modes", ["on", "off"]),
-      (
-        "swing_horizontal_mode", "swing_horizontal_mode", "swing_horizontal_modes", ["on", "off"]
-      ),
+    let others: [(key: String, standard: [JSONValue])] = [
+      ("fan_mode", ["auto", "low", "medium", "high"]), ("swing_mode", ["on", "off"]),
+      ("swing_horizontal_mode", ["on", "off"]),
     ]
-    for row in others where reader.has(row.key) {
-      if let mode = reader.choice(row.id, row.list, standard: row.standard) {
-        reader.add(mode, by: TopicKeys(row.key, stateTemplate: "state_template"))
+    for (key, standard) in others where reader.has(key) {
+      if let mode = reader.choice(key, "\(key)s", standard: standard) {
+        reader.add(mode, by: TopicKeys(key, stateTemplate: "state_template"))
       }
     }
     FanEntity.readPreset(&reader)
@@ -80,9 +72,7 @@ enum ClimateEntity {
 
   static func readHumidifier(_ reader: inout EntityReader) {
     if let power = reader.boolean("power") {
-      var keys = TopicKeys()
-      keys.stateTemplate = "state_value_template"
-      reader.add(power, by: keys)
+      reader.add(power, by: TopicKeys(stateTemplate: "state_value_template"))
     }
     addHumidity(&reader)
     guard reader.config["mode_command_topic"] != nil, let mode = reader.choice("mode", "modes")

@@ -160,15 +160,17 @@ struct TopicKeys {
   var isConverted = false
   /// What the results of the state template mean, if not the words of the commands.
   var meaning: StateMeaning?
+}
 
-  init() {}
-
+extension TopicKeys {
   /// The keys that start with a prefix, such as `PREFIX_command_topic`.
   init(_ prefix: String, stateTemplate suffix: String = "value_template") {
-    command = "\(prefix)_command_topic"
-    commandTemplate = "\(prefix)_command_template"
-    state = "\(prefix)_state_topic"
-    stateTemplate = "\(prefix)_\(suffix)"
+    self.init(
+      command: "\(prefix)_command_topic",
+      commandTemplate: "\(prefix)_command_template",
+      state: "\(prefix)_state_topic",
+      stateTemplate: "\(prefix)_\(suffix)"
+    )
   }
 }
 

@@ -179,10 +179,8 @@ struct EntityReader {
     var property = property
     property.setCommand(to: topic, payload, qos: qos)
     if config[key] != nil {
-      var keys = TopicKeys()
-      keys.stateTemplate = key
       let before = used
-      addState(to: &property, by: keys, meaning)
+      addState(to: &property, by: TopicKeys(stateTemplate: key), meaning)
       // Another property may report on the topic.
       if property["state"] == nil { used = before.union([key]) }
     }
@@ -251,15 +249,13 @@ struct EntityReader {
   mutating func add(
     _ property: ImportedProperty,
     member name: String,
-    besides members: [JSONValue.Member] = [],
-    command: String = "command_topic",
-    state: String = "state_topic"
+    besides members: [JSONValue.Member] = []
   ) {
-    guard let topic = topic(command) else { return }
+    guard let topic = topic("command_topic") else { return }
     var property = property
     let member = JSONValue.Member(name, .string(PayloadTemplate.placeholder))
     property.setCommand(to: topic, .object(members + [member]))
-    if let state = self.topic(state) {
+    if let state = self.topic("state_topic") {
       property.setState(on: state, at: PlaceholderText.pointer([name]))
     }
     properties.append(property)

@@ -25,18 +25,18 @@ enum SirenEntity {
       let turningOff = ending.template?.rendered(["value": words[1], "state": words[1]]),
       !turningOn.isEmpty, !turningOff.isEmpty
     else { return reader.reportCommand("power", "command_template", text) }
+    let meaning = reader.meaning(of: power, on: "state_on", off: "state_off")
     guard
       reader.add(
         power: power,
         on: turningOn,
         off: turningOff,
         reportedBy: stateTemplate,
-        reader.meaning(of: power, on: "state_on", off: "state_off")
+        meaning
       )
     else { return }
     addReports(&reader, of: "state", isBare: true)
     if reader.config[stateTemplate] == nil {
-      let meaning = reader.meaning(of: power, on: "state_on", off: "state_off")
       reader.changeLast { property in
         _ = Template.plain.flatMap { property.path(of: ReportTemplate($0), meaning) }
       }
@@ -86,9 +86,8 @@ enum SirenEntity {
     guard reader.config[stateTemplate] == nil, let topic = reader.topic("state_topic") else {
       return
     }
-    var source = JSONValue.object(["topic": .string(topic)])
-    let bare = source
-    source = .object((source.members ?? []) + [.init("value", .string("/\(name)"))])
+    let bare = JSONValue.object(["topic": .string(topic)])
+    let source = JSONValue.object(["topic": .string(topic), "value": .string("/\(name)")])
     reader.changeLast { $0["state"] = isBare ? .array([source, bare]) : source }
   }
 }
@@ -97,9 +96,7 @@ enum SirenEntity {
 enum FanEntity {
   static func read(_ reader: inout EntityReader) {
     if reader.config["command_topic"] != nil, let power = reader.boolean("power") {
-      var keys = TopicKeys()
-      keys.stateTemplate = "state_value_template"
-      reader.add(power, by: keys)
+      reader.add(power, by: TopicKeys(stateTemplate: "state_value_template"))
     }
     if reader.config["percentage_command_topic"] != nil {
       let speed = reader.number(

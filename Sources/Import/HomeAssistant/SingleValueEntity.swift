@@ -10,9 +10,8 @@ enum SingleValueEntity {
   static func readSwitch(_ reader: inout EntityReader) {
     reader.isSingle = true
     guard let power = reader.boolean("power") else { return }
-    var keys = TopicKeys()
-    keys.meaning = reader.meaning(of: power, on: "state_on", off: "state_off")
-    reader.add(power, by: keys)
+    let meaning = reader.meaning(of: power, on: "state_on", off: "state_off")
+    reader.add(power, by: TopicKeys(meaning: meaning))
   }
 
   static func readNumber(_ reader: inout EntityReader) {
@@ -71,15 +70,14 @@ enum SingleValueEntity {
       off: "payload_unlock",
       standard: ("LOCK", "UNLOCK")
     )
-    var keys = TopicKeys()
     if let lock {
-      keys.meaning = reader.meaning(
+      let meaning = reader.meaning(
         of: lock,
         on: "state_locked",
         off: "state_unlocked",
         standard: ("LOCKED", "UNLOCKED")
       )
-      reader.add(lock, by: keys)
+      reader.add(lock, by: TopicKeys(meaning: meaning))
     }
     // The latch, which is no state.
     guard reader.config["payload_open"] != nil,

@@ -40,6 +40,19 @@ struct ImportedDevice: Hashable, Sendable {
     self.comment = comment
   }
 
+  /// The first entries in a device file, of a device as of a group: name, room and details.
+  func head(id: String) -> [JSONValue.Member] {
+    var members: [JSONValue.Member] = []
+    let name = PlainText.clean(name)
+    if name != id, !name.isEmpty { members.append(.init("name", .string(name))) }
+    if let area = area.map({ PlainText.clean($0) }), !area.isEmpty {
+      members.append(.init("area", .string(area)))
+    }
+    let details = details.members
+    if !details.isEmpty { members.append(.init("device", .object(details))) }
+    return members
+  }
+
   /// The topics of its commands, with placeholders expanded.
   var commandTopics: [String] { topics(of: "command") }
 

@@ -177,14 +177,7 @@ struct GroupFields {
   /// The profile says how messages to the group are built, because members may build theirs
   /// differently.
   func entry(of group: ImportedDevice, id: String) -> [JSONValue.Member] {
-    var members: [JSONValue.Member] = []
-    let name = PlainText.clean(group.name)
-    if name != id, !name.isEmpty { members.append(.init("name", .string(name))) }
-    if let area = group.area.map({ PlainText.clean($0) }), !area.isEmpty {
-      members.append(.init("area", .string(area)))
-    }
-    let details = group.details.members
-    if !details.isEmpty { members.append(.init("device", .object(details))) }
+    var members = group.head(id: id)
     members.append(.init("members", .array(self.members(of: group).map { .string($0) })))
     if let topic = group.topic { members.append(.init("topic", .string(topic))) }
     if let profile = group.profile { members.append(.init("profile", .string(profile))) }

@@ -25,26 +25,21 @@ package struct BrokerTest {
   /// Blocks for up to the timeout, and twice as long where the reason of a failure must be
   /// searched.
   package func run() throws(BrokerFailure) -> BrokerFindings {
-    let newer = try attempt(configuration)
-    guard case .failure(let end) = newer else { return try findings(newer) }
+    let end: BrokerProbe.Ended
+    switch try attempt(configuration) {
+    case .success(let found): return found
+    case .failure(let found): end = found
+    }
     // A broker of before MQTT 5 refuses the version or closes the connection.
     if end.cause == .version || end.cause == .closed {
       var older = configuration
       older.version = .v311
-      let second = try attempt(older)
-      if case .success(let found) = second { return found }
-      if case .failure(let other) = second, other.isAnswer { throw failure(other) }
+      switch try attempt(older) {
+      case .success(let found): return found
+      case .failure(let other): if other.isAnswer { throw failure(other) }
+      }
     }
     throw failure(end)
-  }
-
-  private func findings(
-    _ result: Result<BrokerFindings, BrokerProbe.Ended>
-  ) throws(BrokerFailure) -> BrokerFindings {
-    switch result {
-    case .success(let found): return found
-    case .failure(let end): throw failure(end)
-    }
   }
 
   private func attempt(

@@ -29,14 +29,7 @@ enum DeviceFields {
       overriding = profile.flatMap { ProfileOverrides.properties(device.properties, profile: $0) }
     }
     let inherited = overriding == nil ? Optional.none : profile
-    var members: [JSONValue.Member] = []
-    let name = PlainText.clean(device.name)
-    if name != id, !name.isEmpty { members.append(.init("name", .string(name))) }
-    if let area = device.area.map({ PlainText.clean($0) }), !area.isEmpty {
-      members.append(.init("area", .string(area)))
-    }
-    let details = device.details.members
-    if !details.isEmpty { members.append(.init("device", .object(details))) }
+    var members = device.head(id: id)
     if inherited != nil, let profile = device.profile {
       members.append(.init("profile", .string(profile)))
     }

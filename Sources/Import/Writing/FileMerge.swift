@@ -277,16 +277,11 @@ struct FileMerge {
     _ entries: [YAMLOutline.Entry],
     after previous: YAMLOutline.Entry?
   ) {
+    let inline = YAMLText.flow(.object([member])).dropFirst().dropLast()
     guard let last = previous ?? entries.last else {
-      let text = YAMLText.flow(.object([member])).dropFirst().dropLast()
-      edits.insert(String(text), at: mapping.range.lowerBound + 1)
-      return
+      return edits.insert(String(inline), at: mapping.range.lowerBound + 1)
     }
-    if mapping.isInline {
-      let text = YAMLText.flow(.object([member])).dropFirst().dropLast()
-      edits.insert(", \(text)", at: last.value.range.upperBound)
-      return
-    }
+    if mapping.isInline { return edits.insert(", \(inline)", at: last.value.range.upperBound) }
     let indent = last.start - bytes.startOfLine(last.start)
     let offset = bytes.endOfLine(after: last.value.range)
     let text =

@@ -24,8 +24,7 @@ struct FileDevice: Hashable, Sendable {
       lines += YAMLText.entry(member.name, member.value, indent: indent + 2)
     }
     if let properties = members.first(where: { $0.name == "properties" })?.value.members {
-      lines += "\(margin)  properties:\n"
-      for property in properties { lines += Self.text(of: property, indent: indent + 4) }
+      lines += "\(margin)  properties:\n" + YAMLText.block(properties, indent: indent + 4)
     }
     return lines
   }
@@ -38,11 +37,6 @@ struct FileDevice: Hashable, Sendable {
     } catch {
       return error.problems.first?.message ?? "it cannot be written as YAML"
     }
-  }
-
-  /// The lines of one property.
-  static func text(of property: JSONValue.Member, indent: Int) -> String {
-    YAMLText.entry(property.name, property.value, indent: indent)
   }
 }
 
@@ -83,17 +77,11 @@ package enum YAMLText {
   static let width = 100
 
   /// Writes `key: value` on one or more indented lines, each with a line break.
-  package static func entry(
-    _ key: String,
-    _ value: JSONValue,
-    indent: Int,
-    deep: Bool = false
-  ) -> String {
+  package static func entry(_ key: String, _ value: JSONValue, indent: Int) -> String {
     let margin = String(repeating: " ", count: indent)
     let head = margin + Self.key(key) + ":"
     let line = "\(head) \(flow(value))"
-    let isNested = deep && value.members?.isEmpty == false
-    if !isNested, line.count <= width || value.isScalar { return line + "\n" }
+    if line.count <= width || value.isScalar { return line + "\n" }
     switch value {
     case .object(let members) where !members.isEmpty:
       return head + "\n" + block(members, indent: indent + 2)

@@ -12,8 +12,6 @@ struct TextEdits {
 
   private var edits: [Edit] = []
 
-  var isEmpty: Bool { edits.isEmpty }
-
   mutating func replace(_ range: Range<Int>, with text: String) {
     edits.append(Edit(range: range, text: text, order: edits.count))
   }

@@ -170,24 +170,20 @@ struct TemplateCompiler {
   }
 
   mutating func either() throws -> Expression {
-    try chain({ parser in try parser.both() }, words: ["or"]) {
-      _,
-      left,
-      right,
-      context in
-      let value = try context.plain(left(context))
-      return value.isTrue ? value : try context.plain(right(context))
+    try logic("or", endsWith: true) { parser in
+      try parser.logic("and", endsWith: false) { parser in try parser.negation() }
     }
   }
 
-  mutating func both() throws -> Expression {
-    try chain({ parser in try parser.negation() }, words: ["and"]) {
-      _,
-      left,
-      right,
-      context in
+  /// Reads operands of which the first with this truth is the result, or else the last.
+  mutating func logic(
+    _ word: String,
+    endsWith truth: Bool,
+    _ operand: (inout TemplateCompiler) throws -> Expression
+  ) throws -> Expression {
+    try chain(operand, words: [word]) { _, left, right, context in
       let value = try context.plain(left(context))
-      return value.isTrue ? try context.plain(right(context)) : value
+      return try value.isTrue == truth ? value : context.plain(right(context))
     }
   }
 
