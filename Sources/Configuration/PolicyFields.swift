@@ -70,9 +70,9 @@ extension PolicyFields {
     }
     if node.pairs == nil {
       problems.add(
-        node.position,
-        "policy: found \(node.kindDescription), expected 'live' or a mapping with "
-          + Section.list(KeyTable.policyFields.keys),
+        node,
+        "policy",
+        expected: "'live' or a mapping with " + Section.list(KeyTable.policyFields.keys),
         suggestion: node.text.flatMap { Suggestion.nearest(to: $0, in: ["live"]) }
       )
       return nil
@@ -89,16 +89,15 @@ extension PolicyFields {
       } else if let text = limit.text, let duration = DurationText.parse(text) {
         maxWait = .after(duration)
       } else {
-        _ =
-          section.reject(
-            limit,
-            "max_wait",
-            expected: "none or \(DurationText.forms)",
-            suggestion: limit.text.flatMap {
-              Suggestion.nearest(to: $0, in: ["none"])
-                ?? Section.durationSuggestion(for: $0, "max_wait")
-            }
-          ) as String?
+        problems.add(
+          limit,
+          "max_wait",
+          expected: "none or \(DurationText.forms)",
+          suggestion: limit.text.flatMap {
+            Suggestion.nearest(to: $0, in: ["none"])
+              ?? Section.durationSuggestion(for: $0, "max_wait")
+          }
+        )
       }
     }
   }

@@ -29,11 +29,8 @@ struct Section {
   ) {
     guard let first = nodes.first else { return nil }
     guard first.pairs != nil else {
-      let name = what ?? table.rawValue
-      problems.add(
-        first.position,
-        "\(name): found \(first.kindDescription), expected a mapping with \(Self.list(table.keys))"
-      )
+      let expected = "a mapping with \(Self.list(table.keys))"
+      problems.add(first, what ?? table.rawValue, expected: expected)
       return nil
     }
     let mappings = Array(nodes.prefix { $0.pairs != nil })
@@ -242,7 +239,7 @@ extension Section {
     var words: [(text: String, node: YAMLNode)] = []
     for element in elements {
       guard let text = element.text, !text.isEmpty else {
-        _ = reject(element, key, expected: "a word") as String?
+        problems.add(element, key, expected: "a word")
         continue
       }
       if words.contains(where: { $0.text == text }) {
@@ -261,11 +258,7 @@ extension Section {
     expected: String,
     suggestion: String? = nil
   ) -> Result? {
-    problems.add(
-      node.position,
-      "\(key): found \(node.kindDescription), expected \(expected)",
-      suggestion: suggestion
-    )
+    problems.add(node, key, expected: expected, suggestion: suggestion)
     return nil
   }
 }
@@ -340,6 +333,12 @@ final class Problems {
 
   func add(_ position: SourcePosition, _ message: String, suggestion: String? = nil) {
     add(ConfigurationProblem(position, message, suggestion))
+  }
+
+  /// Adds that the value of `name` is not what its place expects.
+  func add(_ node: YAMLNode, _ name: String, expected: String, suggestion: String? = nil) {
+    let message = "\(name): found \(node.kindDescription), expected \(expected)"
+    add(node.position, message, suggestion: suggestion)
   }
 
   func warn(_ position: SourcePosition, _ message: String, suggestion: String? = nil) {

@@ -14,10 +14,7 @@ extension DeviceDecoder {
     if section.value.isNull { return }
     guard let pairs = section.value.pairs else {
       let example = section.key == "groups" ? "'downstairs:'" : "'evening:'"
-      return problems.add(
-        section.value.position,
-        "\(section.key): found \(section.value.kindDescription), expected names such as \(example)"
-      )
+      return problems.add(section.value, section.key, expected: "names such as \(example)")
     }
     if section.key == "groups" { groupNodes += pairs } else { sceneNodes += pairs }
   }
@@ -193,11 +190,8 @@ extension DeviceDecoder {
   private func scene(_ pair: YAMLNode.Pair) -> Scene? {
     let what = "scene '\(Excerpt.of(pair.key))'"
     guard let entries = pair.value.pairs, !entries.isEmpty else {
-      problems.add(
-        pair.value.position,
-        "\(what): found \(pair.value.kindDescription), expected devices and their values, such as "
-          + "{desk-lamp: {brightness: 80}}"
-      )
+      let example = "{desk-lamp: {brightness: 80}}"
+      problems.add(pair.value, what, expected: "devices and their values, such as \(example)")
       return nil
     }
     var parts: [Scene.Part] = []
@@ -219,11 +213,8 @@ extension DeviceDecoder {
       return []
     }
     guard let values = entry.value.pairs, !values.isEmpty else {
-      problems.add(
-        entry.value.position,
-        "\(what): found \(entry.value.kindDescription), expected values of \(device.id), such as "
-          + "{\(device.properties.first?.id ?? "power"): …}"
-      )
+      let example = "{\(device.properties.first?.id ?? "power"): …}"
+      problems.add(entry.value, what, expected: "values of \(device.id), such as \(example)")
       return []
     }
     return values.compactMap { part($0, of: device, in: what) }

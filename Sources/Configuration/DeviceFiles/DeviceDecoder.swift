@@ -326,10 +326,7 @@ struct DeviceDecoder {
     let declared = Set(chain.flatMap { $0.node["parameters"]?.pairs?.map(\.key) ?? [] })
     for layer in section.all("parameters").reversed() {
       guard let pairs = layer.pairs else {
-        problems.add(
-          layer.position,
-          "parameters: found \(layer.kindDescription), expected a mapping"
-        )
+        problems.add(layer, "parameters", expected: "a mapping")
         continue
       }
       for parameter in pairs {
@@ -379,10 +376,7 @@ struct DeviceDecoder {
       return nil
     }
     guard let value = parameter.value.scalarJSON else {
-      problems.add(
-        parameter.value.position,
-        "parameter '\(name)': found \(parameter.value.kindDescription), expected a word or number"
-      )
+      problems.add(parameter.value, "parameter '\(name)'", expected: "a word or number")
       return nil
     }
     return value

@@ -179,10 +179,9 @@ struct KindReader {
     }
     if let step = typed.number("step"), let node = typed["step"] {
       if step <= 0 {
-        _ = typed.reject(node, "step", expected: "a number above 0") as String?
+        problems.add(node, "step", expected: "a number above 0")
       } else if wholeOnly, step != step.rounded() {
-        _ =
-          typed.reject(node, "step", expected: "a whole number, as the type is integer") as String?
+        problems.add(node, "step", expected: "a whole number, as the type is integer")
       } else if let range = rule.range, step > range.upperBound - range.lowerBound {
         problems.add(
           node.position,
@@ -216,11 +215,9 @@ struct KindReader {
   {
     guard let node = typed["decode"] else { return [:] }
     guard let pairs = node.pairs else {
-      problems.add(
-        node.position,
-        "decode: found \(node.kindDescription), expected the choice's words and what is reported "
-          + "for each, such as {heat: [manual, day]}"
-      )
+      let example = "{heat: [manual, day]}"
+      let expected = "the choice's words and what is reported for each, such as \(example)"
+      problems.add(node, "decode", expected: expected)
       return [:]
     }
     var reports: [String: [JSONValue]] = [:]

@@ -225,12 +225,12 @@ struct PropertyReader {
       if (1...10).contains(backoff) {
         confirm.backoff = backoff
       } else {
-        _ = fields.reject(node, "backoff", expected: "1 to 10") as String?
+        problems.add(node, "backoff", expected: "1 to 10")
       }
     }
     if let tolerance = fields.number("tolerance"), let node = fields["tolerance"] {
       if tolerance < 0 {
-        _ = fields.reject(node, "tolerance", expected: "0 or more") as String?
+        problems.add(node, "tolerance", expected: "0 or more")
       } else {
         confirm.tolerance = tolerance
       }
@@ -286,10 +286,7 @@ struct PropertyReader {
 
   private func isMapping(_ node: YAMLNode) -> Bool {
     if node.pairs != nil { return true }
-    problems.add(
-      node.position,
-      "properties: found \(node.kindDescription), expected properties by name"
-    )
+    problems.add(node, "properties", expected: "properties by name")
     return false
   }
 }

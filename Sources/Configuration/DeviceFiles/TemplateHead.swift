@@ -73,10 +73,7 @@ struct TemplateHead {
     _ problems: Problems
   ) -> Source {
     guard let text = node.text, !node.isNull, !text.isEmpty else {
-      problems.add(
-        node.position,
-        "from: found \(node.kindDescription), expected a topic filter such as fleet/+/status"
-      )
+      problems.add(node, "from", expected: "a topic filter such as fleet/+/status")
       return .invalid
     }
     let wildcards = Topic.wildcards(of: text)
@@ -176,7 +173,7 @@ struct TemplateItems {
   /// Reads the value of `for:`; reports every entry that is none.
   init?(_ node: YAMLNode, _ problems: Problems) {
     guard let elements = node.elements ?? (node.isNull || node.pairs != nil ? nil : [node]) else {
-      problems.add(node.position, "for: found \(node.kindDescription), expected \(Self.forms)")
+      problems.add(node, "for", expected: Self.forms)
       return nil
     }
     guard !elements.isEmpty else {
@@ -191,10 +188,7 @@ struct TemplateItems {
 
   private static func entry(_ node: YAMLNode, _ problems: Problems) -> Entry? {
     guard let text = node.text, !node.isNull, !text.isEmpty else {
-      problems.add(
-        node.position,
-        "for: found \(node.kindDescription), expected a number, a range such as 1..12, or a word"
-      )
+      problems.add(node, "for", expected: "a number, a range such as 1..12, or a word")
       return nil
     }
     if let dots = text.firstPlace(of: ".."),

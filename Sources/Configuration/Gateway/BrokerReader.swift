@@ -24,7 +24,7 @@ struct BrokerReader {
     broker.clientID = clientID(fields)
     if let keepalive = fields.duration("keepalive"), let node = fields["keepalive"] {
       if keepalive != .zero, keepalive < .seconds(5) || keepalive > .seconds(65_535) {
-        _ = fields.reject(node, "keepalive", expected: "0, or 5s to 65535s") as String?
+        problems.add(node, "keepalive", expected: "0, or 5s to 65535s")
       } else {
         broker.keepalive = keepalive
       }
@@ -48,7 +48,7 @@ struct BrokerReader {
     var endpoints: [BrokerConfiguration.Endpoint] = []
     for element in node.elements ?? [node] {
       guard let url = element.text else {
-        _ = fields.reject(element, "url", expected: BrokerURL.forms) as String?
+        problems.add(element, "url", expected: BrokerURL.forms)
         continue
       }
       do throws(BrokerURL.Problem) {

@@ -77,7 +77,7 @@ struct ClusterReader {
     if let replicas = fields.integer("replicas", in: 1...5), let node = fields["replicas"] {
       // JetStream needs a majority: two or four replicas survive no more than one or three do.
       if replicas.isMultiple(of: 2) {
-        _ = fields.reject(node, "replicas", expected: "1, 3 or 5") as Int?
+        problems.add(node, "replicas", expected: "1, 3 or 5")
       }
       cluster.replicas = replicas
     }
@@ -137,10 +137,10 @@ struct ClusterReader {
     }
     positions.servers = node.position
     let elements = node.elements ?? [node]
-    if elements.isEmpty { _ = fields.reject(node, "nats", expected: Self.forms) as String? }
+    if elements.isEmpty { problems.add(node, "nats", expected: Self.forms) }
     for element in elements {
       guard let text = element.text else {
-        _ = fields.reject(element, "nats", expected: Self.forms) as String?
+        problems.add(element, "nats", expected: Self.forms)
         continue
       }
       do throws(BrokerURL.Problem) {

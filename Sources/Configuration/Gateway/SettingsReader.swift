@@ -108,8 +108,7 @@ struct SettingsReader {
     var addresses: [String] = []
     for element in node.elements ?? [node] {
       guard var text = element.text, !text.isEmpty else {
-        _ =
-          fields.reject(element, "listen", expected: "HOST:PORT or unix:PATH") as String?
+        problems.add(element, "listen", expected: "HOST:PORT or unix:PATH")
         continue
       }
       if text.hasPrefix("unix:"), text.count > 5 {
@@ -233,7 +232,7 @@ struct SettingsReader {
     if let node = fields["quiet"], let quiet = fields.duration(node, "quiet") {
       importing.quiet = quiet
       if !(.milliseconds(100)...ImportConfiguration.longestWait).contains(quiet) {
-        _ = fields.reject(node, "quiet", expected: "a duration from 100ms to 60s") as String?
+        problems.add(node, "quiet", expected: "a duration from 100ms to 60s")
       }
     }
     return importing
@@ -271,20 +270,13 @@ struct SettingsReader {
 
   private func list(_ section: Section, _ key: String) -> [YAMLNode] {
     guard let node = section[key] else { return [] }
-    guard let elements = node.elements else {
-      problems.add(node.position, "\(key): found \(node.kindDescription), expected a list")
-      return []
-    }
-    return elements
+    return node.elements ?? section.reject(node, key, expected: "a list") ?? []
   }
 
   /// The entries of a mapping from names.
   private func named(_ node: YAMLNode, _ key: String) -> [YAMLNode.Pair] {
     guard let pairs = node.pairs else {
-      problems.add(
-        node.position,
-        "\(key): found \(node.kindDescription), expected a mapping of names"
-      )
+      problems.add(node, key, expected: "a mapping of names")
       return []
     }
     for pair in pairs where !SettingsRules.isName(pair.key) {
