@@ -24,7 +24,7 @@ extension EntityPlan {
       let speed = find(["speed", "percentage", "fan_speed", "speed_level"], where: Self.isNumber)
     else { return }
     let range = speed.kind.numberRule?.range ?? 0...100
-    var fields = switching(power)
+    var fields = topics(power) + Self.onAndOff
     // Home Assistant sends a speed of 0 to turn a fan off.
     let members = "'{\"\(power.id)\":false}' if value == 0 else '{\"\(speed.id)\":%s}' % value"
     fields += [
@@ -42,12 +42,6 @@ extension EntityPlan {
     add("fan", power, titled: nil, fields, using: [speed, preset])
   }
 
-  private func switching(_ power: Property) -> [JSONValue.Member] {
-    topics(power) + [
-      .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
-    ]
-  }
-
   /// A fan whose speeds are words of a choice; without a switch of its own, `off` is one of them.
   private mutating func addFan(of mode: Property, switchedBy power: Property?) {
     guard case .choice(let words) = mode.kind else { return }
@@ -55,7 +49,7 @@ extension EntityPlan {
     let presets = words.filter { !speeds.contains($0) && $0 != "off" }
     var fields: [JSONValue.Member]
     if let power {
-      fields = switching(power)
+      fields = topics(power) + Self.onAndOff
     } else {
       guard words.contains("off"), let on = (presets + speeds).first else { return }
       fields =

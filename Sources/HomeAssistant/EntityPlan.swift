@@ -164,7 +164,7 @@ struct EntityPlan {
 
   // MARK: - Entities of one property
 
-  private static let onAndOff: [JSONValue.Member] = [
+  static let onAndOff: [JSONValue.Member] = [
     .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
   ]
 

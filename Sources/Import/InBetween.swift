@@ -125,22 +125,16 @@ package struct InBetween: Sendable {
         "from": .string("\(from)/\(tail)"), "to": .string("\(to)/\(tail)"), "policy": "none",
       ])
     }
-    var routes = [debounced("+/set"), direct(base, inner, "+/set/+"), direct(base, inner, "+/get")]
+    func commands(to name: String) -> [JSONValue] {
+      [debounced("\(name)/set")] + ["set/+", "get"].map { direct(base, inner, "\(name)/\($0)") }
+    }
     // Wildcards for names with a slash would overlap the bridge's own topics.
     let nested = Set(names).filter { $0.contains("/") }.sorted()
-    for name in nested {
-      routes += [debounced("\(name)/set"), direct(base, inner, "\(name)/set/+")]
-      routes.append(direct(base, inner, "\(name)/get"))
+    let parts = endpoints.keys.sorted().flatMap { name in
+      endpoints[name, default: []].sorted().map { "\(name)/\($0)" }
     }
-    for name in endpoints.keys.sorted() {
-      for endpoint in endpoints[name, default: []].sorted() {
-        let part = "\(name)/\(endpoint)"
-        routes += [debounced("\(part)/set"), direct(base, inner, "\(part)/set/+")]
-        routes.append(direct(base, inner, "\(part)/get"))
-      }
-    }
-    routes += [direct(inner, base, "+"), direct(inner, base, "+/availability")]
-    for name in nested {
+    var routes = (["+"] + nested + parts).flatMap { commands(to: $0) }
+    for name in ["+"] + nested {
       routes += [direct(inner, base, name), direct(inner, base, "\(name)/availability")]
     }
     // Once Settle is gone, nothing carries commands, and the bridge does not say online.

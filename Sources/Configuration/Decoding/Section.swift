@@ -225,17 +225,16 @@ extension Section {
     }
   }
 
+  /// The elements of a list.
+  func elements(_ key: String) -> [YAMLNode]? {
+    guard let node = self[key] else { return nil }
+    let suggestion = node.text.map { "[\(Excerpt.of($0))]" }
+    return node.elements ?? reject(node, key, expected: "a list", suggestion: suggestion)
+  }
+
   /// A list of distinct, non-empty scalars.
   func words(_ key: String) -> [(text: String, node: YAMLNode)]? {
-    guard let node = self[key] else { return nil }
-    guard let elements = node.elements else {
-      return reject(
-        node,
-        key,
-        expected: "a list",
-        suggestion: node.text.map { "[\(Excerpt.of($0))]" }
-      )
-    }
+    guard let elements = elements(key) else { return nil }
     var words: [(text: String, node: YAMLNode)] = []
     for element in elements {
       guard let text = element.text, !text.isEmpty else {

@@ -126,15 +126,10 @@ struct MessagePatternReader {
 
   /// The patterns of `key`; those that are also in `others`, or listed twice, are mistakes.
   func patterns(_ key: String, without others: [Entry] = []) -> [Entry] {
-    guard let node = fields[key] else { return [] }
-    guard let elements = node.elements else {
-      let suggestion = node.text.map { "[\(Excerpt.of($0))]" }
-      return fields.reject(node, key, expected: "a list", suggestion: suggestion) ?? []
-    }
     var entries: [Entry] = []
     var seen: Set<MessagePattern> = []
     let others = Set(others.map(\.pattern))
-    for element in elements {
+    for element in fields.elements(key) ?? [] {
       guard let pattern = pattern(element, key) else { continue }
       if seen.contains(pattern) {
         fields.problems.add(element.position, "\(key): \(Self.text(pattern)) is listed twice")

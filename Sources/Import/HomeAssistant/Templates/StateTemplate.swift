@@ -104,7 +104,7 @@ extension ImportedProperty {
       return true
     }
     guard isReadOnly else { return false }
-    let table = WordTable(report, own: []) { wire in
+    var table = WordTable(report, own: []) { wire in
       report.result(of: wire).flatMap { $0.isEmpty ? nil : $0 }
     }
     var words: [String] = []
@@ -112,12 +112,13 @@ extension ImportedProperty {
     if let other = table.other, !words.contains(other) { words.append(other) }
     // What an unknown report becomes may contain it.
     let isClosed = table.strays.allSatisfy { $0.word.has($0.wire.scalarText ?? "") }
+    table.strays = []
     var choice = self
     choice["type"] = "choice"
     choice["values"] = .array(words.map { .string($0) })
     if isClosed, words.count > 1, report.result(of: "zzz") != "zzz",
       ChoiceWords.field(words.map { .string($0) }) != nil,
-      choice.decodes(table.withoutStrays, other: table.other)
+      choice.decodes(table, other: table.other)
     {
       self = choice
       return true

@@ -12,7 +12,7 @@ enum TemplateFunctions {
 
   static func named(_ name: String) -> Function? {
     switch name {
-    case "abs": { v, _ in try v.number().negative { $0.magnitude } }
+    case "abs": { v, _ in try v.number().magnitude }
     case "add", "multiply":
       { v, context in
         guard let number = v[0]?.parsed else { return try v.first(nil, "default", 2) }
@@ -196,8 +196,8 @@ extension TemplateValue {
     }
   }
 
-  fileprivate func negative(_ change: (Double) -> Double) throws -> TemplateValue {
+  fileprivate var magnitude: TemplateValue {
     if let integer { return .integer(integer == .min ? .max : abs(integer)) }
-    return .number(change(double ?? 0))
+    return .number((double ?? 0).magnitude)
   }
 }

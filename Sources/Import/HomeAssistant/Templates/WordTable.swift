@@ -14,7 +14,7 @@ struct WordTable {
   /// The reports that the template names, and those in the property's own words.
   private(set) var known: [Report] = []
   /// Other reports that have a word, but not the one for any report.
-  private(set) var strays: [Report] = []
+  var strays: [Report] = []
   /// The word of any other report; `nil` if it has none, or if that depends on it.
   private(set) var other: String?
   /// The words of numbers from one bound to the next, and that below all bounds; empty if they do
@@ -139,14 +139,6 @@ struct WordTable {
     if isTruth, let zero = word(0), known.contains(where: { $0.wire == false && $0.word == zero }) {
       known.append(Report(wire: 0, word: zero))
     }
-  }
-}
-
-extension WordTable {
-  var withoutStrays: WordTable {
-    var table = self
-    table.strays = []
-    return table
   }
 }
 
