@@ -17,26 +17,6 @@ package struct PolicyFields: Hashable, Sendable {
   package var leading: Bool?
   package var minInterval: Duration?
 
-  package init(
-    delay: Duration? = nil,
-    maxWait: MaxWait? = nil,
-    leading: Bool? = nil,
-    minInterval: Duration? = nil
-  ) {
-    self.delay = delay
-    self.maxWait = maxWait
-    self.leading = leading
-    self.minInterval = minInterval
-  }
-
-  /// All fields of a policy.
-  package init(_ policy: Policy) {
-    delay = policy.delay
-    maxWait = policy.maxWait.map { .after($0) } ?? MaxWait.none
-    leading = policy.leading
-    minInterval = policy.minInterval
-  }
-
   /// These fields, with those of `weaker` where they are not set.
   package func over(_ weaker: PolicyFields) -> PolicyFields {
     PolicyFields(
@@ -62,6 +42,16 @@ package struct PolicyFields: Hashable, Sendable {
 }
 
 extension PolicyFields {
+  /// All fields of a policy.
+  init(_ policy: Policy) {
+    self.init(
+      delay: policy.delay,
+      maxWait: policy.maxWait.map { .after($0) } ?? MaxWait.none,
+      leading: policy.leading,
+      minInterval: policy.minInterval
+    )
+  }
+
   /// Reads `live` or a mapping of fields.
   init?(_ node: YAMLNode, _ problems: Problems) {
     if node.text == "live" {
@@ -141,8 +131,6 @@ package enum RateText {
 package struct PolicyTable: Hashable, Sendable {
   /// The fields in the settings, by type name.
   package var stated: [String: PolicyFields] = [:]
-
-  package init() {}
 
   /// The policy of a type, which profile and property can override.
   package func policy(forType name: String) -> Policy {

@@ -29,7 +29,12 @@ package struct InBetweenUses: Sendable {
   ///
   /// - Throws: ``ConfigurationFailure`` when they are no YAML.
   package init(in bytes: [UInt8], file: String) throws(ConfigurationFailure) {
-    all = try InBetweenUse.all(in: bytes, file: file)
+    let routes = try YAMLOutline.read(bytes, file: file)?["routes"]
+    if case .sequence(let elements)? = routes?.content {
+      all = InBetweenUse.all(in: elements)
+    } else {
+      all = []
+    }
     self.file = file
   }
 
@@ -91,28 +96,15 @@ package struct InBetweenUses: Sendable {
 }
 
 /// Where the routes of a settings file put Settle in between, as ``InBetween`` writes them.
-package struct InBetweenUse: Hashable, Sendable {
+struct InBetweenUse: Hashable, Sendable {
   /// The base topic that automations use.
-  package let base: String
+  let base: String
   /// The base topic of Zigbee2MQTT.
-  package let inner: String
+  let inner: String
   /// Whether the routes carry commands too; reports alone are the rest of other routes.
-  package let isWhole: Bool
+  let isWhole: Bool
 
-  /// The uses in a settings file, in the order of its routes.
-  ///
-  /// - Throws: ``ConfigurationFailure`` when the file is no YAML.
-  package static func all(
-    in bytes: [UInt8],
-    file: String
-  ) throws(ConfigurationFailure) -> [InBetweenUse] {
-    guard let routes = try YAMLOutline.read(bytes, file: file)?["routes"],
-      case .sequence(let elements) = routes.content
-    else { return [] }
-    return all(in: elements)
-  }
-
-  /// The uses in the elements of `routes:`.
+  /// The uses in the elements of `routes:`, in their order.
   ///
   /// The route of announcements tells them from routes that a person has written.
   static func all(in elements: [YAMLOutline]) -> [InBetweenUse] {

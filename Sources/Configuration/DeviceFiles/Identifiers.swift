@@ -81,7 +81,8 @@ package enum Identifiers {
     }
   }
 
-  private static func isPropertyByte(_ byte: UInt8) -> Bool {
+  /// Whether a byte is a letter, a digit or `_`.
+  static func isPropertyByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
       UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):

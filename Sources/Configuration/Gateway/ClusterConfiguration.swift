@@ -25,8 +25,6 @@ package struct ClusterConfiguration: Hashable, Sendable {
   /// The monitoring addresses of the servers, such as `http://10.0.0.1:8222`.
   package var monitors: [String] = []
 
-  package init(name: String) { self.name = name }
-
   /// This machine's name as a name of a member.
   static var standardMember: String {
     String(

@@ -115,7 +115,6 @@ package struct JournalConfiguration: Hashable, Sendable {
   package var path: String
   /// The longest time between a change and its commit.
   package var commit: Duration = .milliseconds(100)
-  package init(path: String) { self.path = path }
 }
 
 /// How to connect to an MQTT broker.
@@ -147,7 +146,6 @@ package struct BrokerConfiguration: Hashable, Sendable {
   package var key: String?
   /// Whether a password may travel unencrypted to a public host.
   package var allowPlaintext = false
-  package init() {}
 
   package var endpoints: [Endpoint] { [endpoint] + alternatives }
 
@@ -185,11 +183,6 @@ package struct HTTPConfiguration: Hashable, Sendable {
   package var hosts: [String] = []
   /// Proxies whose requests need no token, as they are written; see ``trustedPeers``.
   package var trusted: [String] = []
-
-  package init(listen: [String], tokenFile: String? = nil) {
-    self.listen = listen
-    self.tokenFile = tokenFile
-  }
 
   /// The parsed addresses of ``listen``; the reader rejects invalid ones.
   package var addresses: [Address] { listen.compactMap { ListenAddress.read($0) } }

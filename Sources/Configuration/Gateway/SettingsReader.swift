@@ -426,12 +426,7 @@ enum SettingsRules {
 
   /// Whether a byte may be part of such a name.
   static func isName(byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-      true
-    default: false
-    }
+    byte == UInt8(ascii: "-") || Identifiers.isPropertyByte(byte)
   }
 
   /// Why a topic cannot be the base topic; `nil` if it can.

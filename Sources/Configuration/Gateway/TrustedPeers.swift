@@ -27,9 +27,6 @@ package struct TrustedPeers: Hashable, Sendable {
   private var networks: [Network] = []
   private var includesUnix = false
 
-  /// Nobody.
-  package init() {}
-
   /// Whether a peer is one of them: an address, or `unix` for a Unix socket.
   package func contains(_ peer: String) -> Bool {
     if peer == Self.unix { return includesUnix }

@@ -67,9 +67,7 @@ package final class Collector {
 
   /// Runs the loop until the collection is complete, fails or times out.
   package func collect() -> Outcome {
-    client.subscribe(
-      filters.map { Subscription(filter: $0, qos: 1, wantsRetained: true) }
-    )
+    client.subscribe(filters.map { Subscription(filter: $0, wantsRetained: true) })
     client.start()
     timer?.arm(at: deadline)
     loop.run()
@@ -112,13 +110,7 @@ package final class Collector {
 
   private func ask(_ questions: [ShellyQuestions.Question]) {
     for question in questions {
-      let token = MQTTClient.Token(sender: 0, number: 0)
-      _ = client.publish(
-        topic: question.topic,
-        payload: question.payload,
-        retain: false,
-        token: token
-      )
+      _ = client.publish(topic: question.topic, payload: question.payload, token: .init(number: 0))
     }
   }
 

@@ -62,7 +62,7 @@ package final class Remover {
 
   /// Runs the loop until everything is removed, or cannot be.
   package func remove() -> Outcome {
-    client.subscribe([Subscription(filter: probe.carried, qos: 1, wantsRetained: false)])
+    client.subscribe([Subscription(filter: probe.carried, wantsRetained: false)])
     client.start()
     loop.run()
     return outcome ?? .failed("the loop ended")
@@ -71,7 +71,7 @@ package final class Remover {
   private func changed(_ state: MQTTClient.State) {
     switch state {
     case .connected:
-      send("", to: probe.topic, retain: false)
+      sendNothing(to: probe.topic, retain: false)
       timer?.arm(at: EventLoop.now().advanced(by: wait))
     case .waiting(_, let reason): if outcome == nil { end(.failed(reason)) }
     case .idle: loop.stop()
@@ -79,20 +79,15 @@ package final class Remover {
     }
   }
 
-  private func send(_ text: String, to topic: String, retain: Bool) {
-    let token = MQTTClient.Token(sender: 0, number: 0)
-    let isAccepted = client.publish(
-      topic: topic,
-      payload: Array(text.utf8),
-      retain: retain,
-      token: token
-    )
+  private func sendNothing(to topic: String, retain: Bool) {
+    let token = MQTTClient.Token(number: 0)
+    let isAccepted = client.publish(topic: topic, payload: [], retain: retain, token: token)
     if isAccepted { unanswered += 1 }
   }
 
   private func publish() {
     guard outcome == nil, hasWaited else { return }
-    while client.canPublish, let topic = topics.popFirst() { send("", to: topic, retain: true) }
+    while client.canPublish, let topic = topics.popFirst() { sendNothing(to: topic, retain: true) }
     if topics.isEmpty, unanswered == 0 { end(.removed) }
   }
 

@@ -54,13 +54,13 @@ package struct BrokerTest {
       )
       return probe.run()
     } catch {
-      throw BrokerFailure(error.description)
+      throw BrokerFailure(reason: error.description)
     }
   }
 
   /// The reason of a failure; for one without a clear reason, what the port speaks.
   private func failure(_ end: BrokerProbe.Ended) -> BrokerFailure {
-    var failure = BrokerFailure(end.reason)
+    var failure = BrokerFailure(reason: end.reason)
     failure.isTimeout = end.cause == nil
     if end.cause == .credentials {
       failure.isAboutCredentials = true
@@ -131,8 +131,6 @@ package struct BrokerFindings: Hashable, Sendable {
   /// Whether a gateway with the same base topic is online.
   package var hasGateway = false
 
-  package init() {}
-
   /// What the client may not do below the base topic; empty if it may do everything.
   package func missingPermissions(baseTopic: String) -> [String] {
     var missing = refusedFilters.sorted { $0.key < $1.key }.map {
@@ -158,9 +156,4 @@ package struct BrokerFailure: Error, Hashable, Sendable {
   package var isAboutCredentials = false
   /// Whether the time for an answer has passed.
   package var isTimeout = false
-
-  package init(_ reason: String, advice: String? = nil) {
-    self.reason = reason
-    self.advice = advice
-  }
 }

@@ -61,9 +61,7 @@ extension TemplateCompiler {
     }
   }
 
-  mutating func subscripted(_ object: @escaping Expression) throws
-    -> Expression
-  {
+  mutating func subscripted(_ object: @escaping Expression) throws -> Expression {
     var bounds: [Expression?] = []
     while true {
       let isOpen = tokens.first == .sign(":") || tokens.first == .sign("]")
@@ -82,29 +80,24 @@ extension TemplateCompiler {
     }
   }
 
-  mutating func filtered(_ input: @escaping Expression) throws
-    -> Expression
-  {
+  mutating func filtered(_ input: @escaping Expression) throws -> Expression {
     let name = try self.name()
-    let arguments = accept("(") ? try self.arguments(until: ")") : TemplateArguments()
-    return try Self.call(name, [input] + arguments.positional, arguments.named)
+    var arguments = accept("(") ? try self.arguments(until: ")") : TemplateArguments()
+    arguments.positional.insert(input, at: 0)
+    return try Self.call(name, arguments)
   }
 
-  private static func call(
-    _ name: String,
-    _ positional: [Expression],
-    _ named: [String: Expression]
-  ) throws -> Expression {
-    let arguments = TemplateArguments(positional: positional, named: named)
+  private static func call(_ name: String, _ arguments: TemplateArguments) throws -> Expression {
     // A missing part of the report must not count as read where it has a default.
-    if name == "default" || name == "d" || name == "is_defined", let input = positional.first {
+    let hasDefault = name == "default" || name == "d" || name == "is_defined"
+    if hasDefault, let input = arguments.positional.first {
       return { context in
         let value = try input(context)
         if try context.isUndefined(value) {
           if name == "is_defined" { throw TemplateFailure.failed }
           return try arguments.values(context, after: 1)[1] ?? .text("")
         }
-        guard arguments.positional.count > 2 || !named.isEmpty else { return value }
+        guard arguments.positional.count > 2 || !arguments.named.isEmpty else { return value }
         let values = try arguments.values(context)
         let isAny = values.named("boolean", 2)?.isTrue ?? false
         guard let value = values[0], isAny, !value.isTrue else { return value }
@@ -195,7 +188,7 @@ extension TemplateCompiler {
         return .table(named.map { (key: .text($0.key), value: $0.value) })
       }
     }
-    return try Self.call(name, arguments.positional, arguments.named)
+    return try Self.call(name, arguments)
   }
 
   mutating func table() throws -> Expression {
