@@ -145,10 +145,6 @@ package struct ImportPlan: Sendable {
   package struct ExistingFile: Sendable {
     package var file: [UInt8]?
     package var record: [UInt8]?
-    package init(file: [UInt8]?, record: [UInt8]?) {
-      self.file = file
-      self.record = record
-    }
   }
 
   package private(set) var files: [File] = []

@@ -34,12 +34,6 @@ struct ImportedDevice: Hashable, Sendable {
   var availability: [JSONValue] = []
   var properties: [ImportedProperty] = []
 
-  init(identity: String, name: String, comment: String) {
-    self.identity = identity
-    self.name = name
-    self.comment = comment
-  }
-
   /// The first entries in a device file, of a device as of a group: name, room and details.
   func head(id: String) -> [JSONValue.Member] {
     var members: [JSONValue.Member] = []
