@@ -79,7 +79,7 @@ extension Entity {
   /// other reading.
   ///
   /// The topic is the device's own: the same event twice is twice an event.
-  static func event(_ property: Property, of device: Device) -> Entity? {
+  static func event(_ property: Property) -> Entity? {
     guard let word = property.deviceClass, DeviceClass.events.contains(word),
       let words = property.kind.words, !words.isEmpty, property.wire.words.isEmpty,
       let source = property.reportSource

@@ -41,9 +41,7 @@ struct EntityPlan {
     // do not count, as they must not rename it.
     if entities.count == 1 { entities[0].title = nil }
     for reading in readings where !shown.contains(reading.id) {
-      entities.append(
-        .event(reading, of: device) ?? .sensor(reading, state: target(reading))
-      )
+      entities.append(.event(reading) ?? .sensor(reading, state: target(reading)))
     }
     if entities.count == 1 { entities[0].title = nil }
     if !entities.isEmpty, device.showsProblems {

@@ -93,8 +93,7 @@ struct PropertyReader {
     let kind = kindReader.kind()
     let wire = kind.map { kindReader.wire(for: $0) }
     let isSound = problems.count == before
-    let states = StateReader(placeholders: placeholders, problems: problems)
-      .sources(section, at: pair.keyPosition)
+    let states = StateReader(placeholders: placeholders, problems: problems).sources(section)
     let (name, aliases) = (section.text("name"), aliases(section))
     let (deviceClass, category) = (section.deviceClass(), section.category())
     let lacksCommand = isReadOnly(section, type: kindReader.typeName)

@@ -11,7 +11,7 @@ struct StateReader {
   let problems: Problems
 
   /// Reads one mapping or a list of mappings; `none` means no sources.
-  func sources(_ property: Section, at position: SourcePosition) -> [StateSource] {
+  func sources(_ property: Section) -> [StateSource] {
     guard let node = property["state"], node.text != "none" else { return [] }
     if let elements = node.elements {
       return elements.compactMap { element in

@@ -86,7 +86,6 @@ enum ClimateEntity {
       "target_humidity",
       low: ("min_humidity", 0),
       high: ("max_humidity", 100),
-      step: Optional.none,
       unit: "%"
     )
     guard var humidity else { return }

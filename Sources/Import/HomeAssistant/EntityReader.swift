@@ -366,7 +366,7 @@ extension EntityReader {
     _ id: String,
     low: (key: String, standard: Double),
     high: (key: String, standard: Double),
-    step: (key: String, standard: Double)?,
+    step: (key: String, standard: Double)? = nil,
     unit: String?
   ) -> ImportedProperty? {
     var range = NumberRange()

@@ -103,7 +103,6 @@ enum FanEntity {
         "speed",
         low: ("speed_range_min", 1),
         high: ("speed_range_max", 100),
-        step: Optional.none,
         unit: reader.number("speed_range_max") == nil ? "%" : Optional.none
       )
       if let speed { reader.add(speed, by: TopicKeys("percentage")) }

@@ -181,21 +181,13 @@ enum LightEntity {
 
   /// The white tone, in mireds or kelvin.
   static func colorTemperature(_ reader: inout EntityReader) -> ImportedProperty? {
-    guard reader.config["color_temp_kelvin"] == true else {
-      return reader.number(
-        "color_temp",
-        low: ("min_mireds", 153),
-        high: ("max_mireds", 500),
-        step: Optional.none,
-        unit: "mired"
-      )
-    }
+    let isKelvin = reader.config["color_temp_kelvin"] == true
+    let ending = isKelvin ? "kelvin" : "mireds"
     return reader.number(
       "color_temp",
-      low: ("min_kelvin", 2000),
-      high: ("max_kelvin", 6535),
-      step: Optional.none,
-      unit: "K"
+      low: ("min_\(ending)", isKelvin ? 2000 : 153),
+      high: ("max_\(ending)", isKelvin ? 6535 : 500),
+      unit: isKelvin ? "K" : "mired"
     )
   }
 }

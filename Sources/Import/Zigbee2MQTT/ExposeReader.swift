@@ -219,12 +219,11 @@ struct ExposeReader {
   /// Sets policy, confirmation and urgent values that suit the kind of property.
   private mutating func setDefaults(_ property: inout ImportedProperty, owner: String?) {
     let stem = property.id.prefix { $0 != "_" }
+    var confirm: JSONValue?
     switch (owner, stem) {
     case ("cover", "position"), ("cover", "tilt"):
       property["policy"] = .object(["delay": "500ms", "max_wait": "none"])
-      if property["state"] != nil {
-        property["confirm"] = .object(["within": "60s", "tolerance": 2])
-      }
+      confirm = .object(["within": "60s", "tolerance": 2])
     case ("cover", "command"):
       if property.id == "command", names.reserve("stop") { property["aliases"] = ["stop"] }
       let words =
@@ -234,22 +233,21 @@ struct ExposeReader {
     where property.id.has("temperature") || property.id.has("setpoint"):
       guard ["number", "integer"].contains(property["type"]?.string) else { break }
       property["policy"] = .object(["delay": "800ms", "max_wait": "none"])
-      if property["state"] != nil { property["confirm"] = .object(["within": "30s"]) }
+      confirm = .object(["within": "30s"])
     case ("climate", "mode"):
       if property["values"]?.elements?.contains("off") == true { property["urgent"] = ["off"] }
-      if property["state"] != nil { property["confirm"] = .object(["within": "30s"]) }
+      confirm = .object(["within": "30s"])
     case ("light", "brightness"):
       property["implies"] = .object([
         .init("power\(property.id.dropFirst(stem.count))", true)
       ])
     case ("light", "color") where property["type"] == "color":
-      if property["state"] != nil { property["confirm"] = .object(["tolerance": 0.01]) }
+      confirm = .object(["tolerance": 0.01])
     case ("light", "color") where property.id.hasPrefix("color_temp"):
-      if property["state"] != nil, property["unit"] == "mired" {
-        property["confirm"] = .object(["tolerance": 2])
-      }
+      if property["unit"] == "mired" { confirm = .object(["tolerance": 2]) }
     default: break
     }
+    if property["state"] != nil, let confirm { property["confirm"] = confirm }
   }
 
   /// Sets `excludes`, `implies` and `ends` between the properties of the device.
