@@ -77,7 +77,7 @@ struct AnnouncedSources {
         )
       }
       for device in own.devices { seen[device.identity] = base }
-      found = found + own
+      found.add(own)
     }
   }
 
@@ -110,19 +110,18 @@ struct AnnouncedSources {
     let found = reader.findings(own)
     findings[.homeassistant] = found
     // Zigbee2MQTT names the room and the link in its announcements to Home Assistant only.
-    for index in findings[.zigbee2mqtt]?.devices.indices ?? 0..<0 {
-      guard var device = findings[.zigbee2mqtt]?.devices[index],
-        let own = device.details.identifiers.first, let described = found.described[own]
-      else { continue }
-      device.area = described.area
-      device.details = described.details.filled(from: device.details)
-      described.entities.complete(&device.properties)
-      findings[.zigbee2mqtt]?.devices[index] = device
+    guard var bridge = findings[.zigbee2mqtt] else { return }
+    for index in bridge.devices.indices {
+      let details = bridge.devices[index].details
+      guard let own = details.identifiers.first, let described = found.described[own] else {
+        continue
+      }
+      bridge.devices[index].area = described.area
+      bridge.devices[index].details = described.details.filled(from: details)
+      described.entities.complete(&bridge.devices[index].properties)
     }
-    if var devices = findings[.zigbee2mqtt]?.devices {
-      GroupAreas.complete(&devices, rooms: found.devices.compactMap(\.area))
-      findings[.zigbee2mqtt]?.devices = devices
-    }
+    GroupAreas.complete(&bridge.devices, rooms: found.devices.compactMap(\.area))
+    findings[.zigbee2mqtt] = bridge
   }
 }
 

@@ -50,9 +50,8 @@ struct TemplateHead {
       source = .invalid
       return
     }
-    let isList = items != nil
     source =
-      isList
+      items != nil
       ? TemplateItems(first.value, problems).map { .items($0) } ?? .invalid
       : Self.filter(first.value, baseTopic: baseTopic, problems)
     checkMarks(problems)

@@ -48,13 +48,11 @@ struct Findings: Hashable, Sendable {
     }
   }
 
-  static func + (left: Findings, right: Findings) -> Findings {
-    var sum = left
-    sum.devices += right.devices
-    for diagnostic in right.diagnostics where sum.seen.insert(diagnostic).inserted {
-      sum.diagnostics.append(diagnostic)
+  mutating func add(_ other: Findings) {
+    devices += other.devices
+    for diagnostic in other.diagnostics where seen.insert(diagnostic).inserted {
+      diagnostics.append(diagnostic)
     }
-    return sum
   }
 }
 
