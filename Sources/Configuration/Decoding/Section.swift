@@ -152,6 +152,13 @@ extension Section {
     return reject(node, key, expected: "a number", suggestion: meant)
   }
 
+  /// A number that is allowed; any other is reported with what is expected.
+  func number(_ key: String, expected: String, where isAllowed: (Double) -> Bool) -> Double? {
+    guard let node = self[key], let number = number(node, key) else { return nil }
+    if isAllowed(number) { return number }
+    return reject(node, key, expected: expected)
+  }
+
   /// A whole number within `range`.
   func integer(_ key: String, in range: ClosedRange<Int>) -> Int? {
     guard let node = self[key] else { return nil }

@@ -125,7 +125,7 @@ struct PropertyReader {
     let always = section.flag("always")
     let restore = restore(section, hasState: hasState, isAction: isAction)
     let own = section.duration("ttl")
-    let hold = HoldReader(section: section, problems: problems).rule(of: pair.key)
+    let hold = HoldReader(section: section).rule(of: pair.key)
     let urgent = urgent(section, isSound ? kind : nil)
     if let command { checkReports(states, apartFrom: command, section) }
     guard let kind, let wire, let command else { return nil }
@@ -220,20 +220,10 @@ struct PropertyReader {
     var confirm = Confirmation()
     if let within = fields.duration("within", atLeast: .milliseconds(1)) { confirm.within = within }
     if let retries = fields.integer("retries", in: 0...100) { confirm.retries = retries }
-    if let backoff = fields.number("backoff"), let node = fields["backoff"] {
-      if (1...10).contains(backoff) {
-        confirm.backoff = backoff
-      } else {
-        problems.add(node, "backoff", expected: "1 to 10")
-      }
-    }
-    if let tolerance = fields.number("tolerance"), let node = fields["tolerance"] {
-      if tolerance < 0 {
-        problems.add(node, "tolerance", expected: "0 or more")
-      } else {
-        confirm.tolerance = tolerance
-      }
-    }
+    let backoff = fields.number("backoff", expected: "1 to 10") { (1...10).contains($0) }
+    if let backoff { confirm.backoff = backoff }
+    let tolerance = fields.number("tolerance", expected: "0 or more") { $0 >= 0 }
+    if let tolerance { confirm.tolerance = tolerance }
     return hasState ? confirm : nil
   }
 
@@ -436,7 +426,6 @@ extension Section {
 /// Reads `hold:` and `hands:` of a property.
 struct HoldReader {
   let section: Section
-  let problems: Problems
 
   /// The rule; `nil` where the property has none, or `hold: none` removes the profile's.
   func rule(of property: String) -> HoldRule? {
@@ -466,7 +455,7 @@ struct HoldReader {
     guard let node = section["hands"], section["hold"] == nil, !section.hasMisspelled("hold") else {
       return
     }
-    problems.warn(
+    section.problems.warn(
       node.position,
       "hands: has no effect, because '\(Excerpt.of(property))' has no 'hold', such as hold: 15m"
     )

@@ -90,21 +90,16 @@ struct TasmotaRelays {
     properties.append(made)
   }
 
-  private func switched(_ id: String, name: String? = nil) -> ImportedProperty {
-    var made = ImportedProperty(id, type: "boolean")
-    let words = config.elements("state") ?? []
-    made["off"] = words.first ?? "OFF"
-    made["on"] = words.count > 1 ? words[1] : "ON"
-    if let name { made["name"] = .string(name) }
-    return made
-  }
-
   private mutating func addPower(at place: Int, ending: String? = nil) {
     // The relays of a fan are not listed.
     let isOnly = count == 1 && config["if"] != 1
     let ending = ending ?? (count == 1 ? "" : "_\(place + 1)")
     let command = isOnly ? "POWER" : "POWER\(place + 1)"
-    var made = switched("power\(ending)", name: label(place))
+    var made = ImportedProperty("power\(ending)", type: "boolean")
+    let words = config.elements("state") ?? []
+    made["off"] = words.first ?? "OFF"
+    made["on"] = words.count > 1 ? words[1] : "ON"
+    made["name"] = label(place).map { .string($0) }
     let isLight = kinds[place] == Kind.light
     guard isOption("4") else { return add(made, command: command, canMerge: isLight) }
     made.setCommand(to: topics.command(command))
