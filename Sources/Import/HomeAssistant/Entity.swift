@@ -29,11 +29,7 @@ struct Entity {
   }
 
   /// The display name; `nil` for the name of the device.
-  var name: String? {
-    guard let name = config["name"]?.string.map({ PlainText.clean($0, limit: 80) }), !name.isEmpty
-    else { return Optional.none }
-    return name
-  }
+  var name: String? { PlainText.nonEmpty(config["name"]?.string, limit: 80) }
 
   /// The name of the announcing program.
   var origin: String { config["origin"]?["name"]?.string ?? "" }

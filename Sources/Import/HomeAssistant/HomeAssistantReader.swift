@@ -178,11 +178,8 @@ struct HomeAssistantReader {
         wanted = reader.isSingle ? prefix : "\(prefix)_\(property.id)"
       }
       // The power that a plug measures is not the `power` that switches it.
-      if wanted == "power", property.isReadOnly, property["type"] == "number" {
-        ids[property.id] = names.unique("active_power")
-        continue
-      }
-      ids[property.id] = names.unique(wanted)
+      let isMeasured = wanted == "power" && property.isReadOnly && property["type"] == "number"
+      ids[property.id] = names.unique(isMeasured ? "active_power" : wanted)
     }
     return reader.properties.map { property in
       var property = property

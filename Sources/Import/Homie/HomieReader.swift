@@ -104,9 +104,7 @@ struct HomieReader {
       for field in ["range", "step"] { made[field] = Optional.none }
     }
     if property["retained"] != false, made["type"] != "action" { made.setState(on: topic) }
-    if let name = property["name"]?.string.map({ PlainText.clean($0, limit: 60) }), !name.isEmpty,
-      name != made.id
-    {
+    if let name = PlainText.nonEmpty(property["name"]?.string, limit: 60), name != made.id {
       made["name"] = .string(name)
     }
   }

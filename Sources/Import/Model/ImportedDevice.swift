@@ -39,9 +39,7 @@ struct ImportedDevice: Hashable, Sendable {
     var members: [JSONValue.Member] = []
     let name = PlainText.clean(name)
     if name != id, !name.isEmpty { members.append(.init("name", .string(name))) }
-    if let area = area.map({ PlainText.clean($0) }), !area.isEmpty {
-      members.append(.init("area", .string(area)))
-    }
+    if let area = PlainText.nonEmpty(area) { members.append(.init("area", .string(area))) }
     let details = details.members
     if !details.isEmpty { members.append(.init("device", .object(details))) }
     return members
@@ -151,8 +149,8 @@ struct ImportedDetails: Hashable, Sendable {
     url: JSONValue? = nil,
     identifiers: [String] = []
   ) {
-    self.manufacturer = Self.text(manufacturer)
-    self.model = Self.text(model)
+    self.manufacturer = PlainText.nonEmpty(manufacturer?.scalarText)
+    self.model = PlainText.nonEmpty(model?.scalarText)
     self.url = url?.string.flatMap { WebAddress.isValid($0) && $0.utf8.count <= 1000 ? $0 : nil }
     var known: Set<String> = []
     self.identifiers = identifiers.filter { identifier in
@@ -171,13 +169,6 @@ struct ImportedDetails: Hashable, Sendable {
       url: device["configuration_url"],
       identifiers: listed.compactMap(\.scalarText)
     )
-  }
-
-  private static func text(_ value: JSONValue?) -> String? {
-    guard let text = value?.scalarText.map({ PlainText.clean($0) }), !text.isEmpty else {
-      return nil
-    }
-    return text
   }
 
   /// These details, with those of `other` where they lack one.

@@ -54,9 +54,7 @@ struct NumberRange {
     } else if isWhole {
       property["step"] = 1
     }
-    if let unit = unit.map({ PlainText.clean($0, limit: 20) }), !unit.isEmpty {
-      property["unit"] = .string(unit)
-    }
+    property["unit"] = PlainText.nonEmpty(unit, limit: 20).map { .string($0) }
     return property
   }
 
@@ -104,5 +102,10 @@ enum PlainText {
       count += 1
     }
     return String(result.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+  }
+
+  /// The same; `nil` without a text, and for one of which nothing is left.
+  static func nonEmpty(_ text: String?, limit: Int = 120) -> String? {
+    text.map { clean($0, limit: limit) }.flatMap { $0.isEmpty ? nil : $0 }
   }
 }

@@ -128,7 +128,9 @@ package struct NextSteps: Hashable, Sendable {
 
   package init(_ folder: SetupFolder, registry: Registry) {
     needsGroup = folder.isSystem && Self.hasService
-    start = Self.start(folder)
+    start =
+      needsGroup
+      ? "systemctl enable --now settled" : CommandAdvice.settle("run", settings: folder.settings)
     let entries = registry.properties
     change =
       entries.lazy.compactMap { Self.change($0, named: "brightness") }.first
@@ -144,11 +146,6 @@ package struct NextSteps: Hashable, Sendable {
       profile: zigbee2mqtt/light     # "settle profiles" lists all
       topic: zigbee2mqtt/lamp        # the device's own topic
     """
-
-  private static func start(_ folder: SetupFolder) -> String {
-    folder.isSystem && hasService
-      ? "systemctl enable --now settled" : CommandAdvice.settle("run", settings: folder.settings)
-  }
 
   /// Whether the unit is installed.
   private static var hasService: Bool {

@@ -56,8 +56,7 @@ struct TasmotaRelays {
 
   private func label(_ place: Int) -> String? {
     guard count > 1, let names = config.elements("fn"), place < names.count else { return nil }
-    let name = names[place].string.map { PlainText.clean($0, limit: 60) }
-    return name?.isEmpty == false ? name : nil
+    return PlainText.nonEmpty(names[place].string, limit: 60)
   }
 
   // MARK: - Properties

@@ -68,8 +68,7 @@ struct FileMerge {
       }
     }
     for id in record.devices.keys.sorted() where !announced.contains(id) {
-      guard root?[id] != nil else { continue }
-      reportGone(id)
+      if root?[id] != nil { reportGone(id) }
     }
     merge(groups, record, into: root?["groups"])
     for id in record.groups.keys.sorted() where !announced.contains(id) {
@@ -84,17 +83,10 @@ struct FileMerge {
     into section: YAMLOutline?
   ) {
     let missing = groups.filter { group in
-      if let entry = section?[group.id] {
-        merge(
-          group.members,
-          record.groups[group.id]?.members ?? [],
-          into: entry,
-          .device,
-          at: group.id
-        )
-        return false
-      }
-      return record.groups[group.id] == nil
+      let known = record.groups[group.id]
+      guard let entry = section?[group.id] else { return known == nil }
+      merge(group.members, known?.members ?? [], into: entry, .device, at: group.id)
+      return false
     }
     guard !missing.isEmpty else { return }
     guard let section else {

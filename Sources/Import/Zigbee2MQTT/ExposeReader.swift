@@ -335,8 +335,7 @@ extension ExposeReader {
     switch type {
     case "numeric":
       var made = ImportedProperty(id, type: "number")
-      let unit = expose["unit"]?.string.map { PlainText.clean($0, limit: 20) } ?? ""
-      if !unit.isEmpty { made["unit"] = .string(unit) }
+      made["unit"] = PlainText.nonEmpty(expose["unit"]?.string, limit: 20).map { .string($0) }
       return made
     case "binary":
       // true and false stay what the device says, also where its "on" is false, as for a contact.
@@ -360,9 +359,8 @@ extension ImportedProperty {
   /// Keeps what an expose says of its name, its category and what it is for.
   fileprivate mutating func describe(_ expose: JSONValue, property: String, owner: String?) {
     let ending = expose["endpoint"]?.string.map { " \($0)" } ?? ""
-    if let label = expose["label"]?.string.map({ PlainText.clean($0, limit: 60) }), id == property,
-      !label.isEmpty, owner == nil || owner == "climate",
-      label + ending != Identifiers.title(of: id)
+    if let label = PlainText.nonEmpty(expose["label"]?.string, limit: 60), id == property,
+      owner == nil || owner == "climate", label + ending != Identifiers.title(of: id)
     {
       self["name"] = .string(label + ending)
     }
