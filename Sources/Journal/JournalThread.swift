@@ -141,6 +141,14 @@ enum JournalProblem: Error {
   /// It cannot be used at the moment.
   case fault(JournalFault)
 
+  /// The problem as a fault of `call`, for a journal that is in use.
+  func asFault(of call: String) -> JournalFault {
+    switch self {
+    case .refused(let refusal): .failed(call: call, reason: refusal.description)
+    case .fault(let fault): fault
+    }
+  }
+
   /// Runs `body`, whose failure is a fault.
   static func faults<Result: ~Copyable>(
     _ body: () throws(JournalFault) -> Result

@@ -4,6 +4,7 @@
 import Durability
 import Glibc
 import LastOut
+import Operations
 
 /// The thread that owns the file: one piece of work in, one result out.
 final class JournalWriter: Sendable {
@@ -39,11 +40,18 @@ final class JournalWriter: Sendable {
     self.clock = clock
     self.onResult = onResult
     let job = Job(writer: self, store: store)
-    let argument = unsafe Unmanaged.passRetained(job).toOpaque()
-    let code = unsafe Self.startThread(argument)
-    guard code != 0 else { return }
-    unsafe Unmanaged<Job>.fromOpaque(argument).release()
-    throw Files.failure("pthread_create", code)
+    // The thread inherits the mask: signals are for the loop, and a write beyond the file size
+    // limit must fail rather than kill.
+    var all = sigset_t()
+    var before = sigset_t()
+    unsafe sigfillset(&all)
+    unsafe pthread_sigmask(SIG_SETMASK, &all, &before)
+    defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
+    do throws(OperationsError) {
+      try WorkerThread { job.run() }.detach()
+    } catch {
+      throw Files.failure("pthread_create", error.code)
+    }
   }
 
   /// Submits work; call it only after ``dequeueResults()`` has returned the previous result.
@@ -69,33 +77,9 @@ final class JournalWriter: Sendable {
 
   var isClosed: Bool { outbox.withLock { $0.isClosed } }
 
-  private static func startThread(_ argument: UnsafeMutableRawPointer) -> Int32 {
-    var attributes = pthread_attr_t()
-    unsafe pthread_attr_init(&attributes)
-    unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    defer { unsafe pthread_attr_destroy(&attributes) }
-    // The thread inherits the mask: signals are for the loop, and a write beyond the file size
-    // limit must fail rather than kill.
-    var all = sigset_t()
-    var before = sigset_t()
-    unsafe sigfillset(&all)
-    unsafe pthread_sigmask(SIG_SETMASK, &all, &before)
-    defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
-    var thread = pthread_t()
-    return unsafe pthread_create(
-      &thread,
-      &attributes,
-      { argument in
-        guard let argument = unsafe argument else { return nil }
-        unsafe Unmanaged<Job>.fromOpaque(argument).takeRetainedValue().run()
-        return nil
-      },
-      unsafe argument
-    )
-  }
-
   /// The thread's side.
-  private final class Job {
+  private final class Job: @unchecked Sendable {
+    // Made before the thread starts, and used by it alone.
     private let writer: JournalWriter
     private var store: JournalStore
 
@@ -142,10 +126,7 @@ final class JournalWriter: Sendable {
       do throws(JournalProblem) {
         return try store.open(clock: clock)
       } catch {
-        switch error {
-        case .refused(let refusal): throw .failed(call: "open", reason: refusal.description)
-        case .fault(let fault): throw fault
-        }
+        throw error.asFault(of: "open")
       }
     }
 

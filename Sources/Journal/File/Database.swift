@@ -13,7 +13,7 @@ internal import Durability
   ///
   /// Closing writes nothing: after an error the file stays as it is.
   /// The corresponding C function is `sqlite3_open_v2`.
-  init(_ path: String, vfs: String?) throws(SQLiteError) {
+  init(_ path: String, vfs: String?) throws(JournalFault) {
     var opened: OpaquePointer?
     let flags =
       SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE
@@ -31,7 +31,7 @@ internal import Durability
           unsafe String(cString: sqlite3_errstr(code))
         }
       unsafe sqlite3_close_v2(opened)
-      throw SQLiteError(call: "sqlite3_open_v2", code: code, message: text)
+      throw .sqlite("sqlite3_open_v2", code, text)
     }
     unsafe self.connection = connection
     unsafe sqlite3_extended_result_codes(connection, 1)
@@ -46,12 +46,12 @@ internal import Durability
   }
 
   /// Runs statements that return nothing of interest.
-  func execute(_ sql: String) throws(SQLiteError) {
+  func execute(_ sql: String) throws(JournalFault) {
     let code = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
     guard code == SQLITE_OK else { throw failure(Self.name(sql, of: "sqlite3_exec"), code) }
   }
 
-  func prepare(_ sql: String) throws(SQLiteError) -> Statement {
+  func prepare(_ sql: String) throws(JournalFault) -> Statement {
     var statement: OpaquePointer?
     let code = unsafe sqlite3_prepare_v3(
       connection,
@@ -68,7 +68,7 @@ internal import Durability
   }
 
   /// The first column of the first row, as text; `nil` without a row.
-  func text(_ sql: String) throws(SQLiteError) -> String? {
+  func text(_ sql: String) throws(JournalFault) -> String? {
     let statement = try prepare(sql)
     guard try statement.step() else { return nil }
     return String(decoding: statement.bytes(0), as: UTF8.self)
@@ -86,7 +86,7 @@ internal import Durability
   /// start.
   ///
   /// The corresponding C function is `sqlite3_wal_checkpoint_v2`.
-  func checkpoint() throws(SQLiteError) {
+  func checkpoint() throws(JournalFault) {
     var frames: Int32 = 0
     var copied: Int32 = 0
     let code = unsafe sqlite3_wal_checkpoint_v2(
@@ -105,27 +105,15 @@ internal import Durability
     sql.contains("\n") ? call : sql
   }
 
-  private func failure(_ call: String, _ code: Int32) -> SQLiteError {
-    unsafe SQLiteError(
-      call: call,
-      code: code,
-      message: String(cString: sqlite3_errmsg(connection))
-    )
+  private func failure(_ call: String, _ code: Int32) -> JournalFault {
+    unsafe JournalFault.sqlite(call, code, String(cString: sqlite3_errmsg(connection)))
   }
 }
 
-/// A SQLite call that failed.
-struct SQLiteError: Error {
-  var call: String
-  /// SQLite's extended code.
-  var code: Int32
-  var message: String
-
-  /// The code without its extension.
-  var primaryCode: Int32 { code & 0xFF }
-
-  var fault: JournalFault {
-    switch primaryCode {
+extension JournalFault {
+  /// The fault for a call of SQLite that failed with an extended code.
+  static func sqlite(_ call: String, _ code: Int32, _ message: String) -> JournalFault {
+    switch code & 0xFF {
     case SQLITE_FULL: .diskFull
     case SQLITE_READONLY: .readOnly
     case SQLITE_CORRUPT, SQLITE_NOTADB: .damaged(message)
@@ -151,7 +139,7 @@ struct SQLiteError: Error {
   }
 
   /// Runs to the next row; `false` at the end.
-  func step() throws(SQLiteError) -> Bool {
+  func step() throws(JournalFault) -> Bool {
     switch unsafe sqlite3_step(statement) {
     case SQLITE_ROW: return true
     case SQLITE_DONE: return false
@@ -160,12 +148,12 @@ struct SQLiteError: Error {
   }
 
   /// Runs a statement without rows and resets it.
-  func run() throws(SQLiteError) {
+  func run() throws(JournalFault) {
     defer { unsafe sqlite3_reset(statement) }
     while try step() {}
   }
 
-  func bind(_ place: Int32, text: String) throws(SQLiteError) {
+  func bind(_ place: Int32, text: String) throws(JournalFault) {
     var text = text
     let code = text.withUTF8 { bytes in
       unsafe settle_bind_text(statement, place, bytes.baseAddress, Int32(bytes.count))
@@ -173,14 +161,14 @@ struct SQLiteError: Error {
     guard code == SQLITE_OK else { throw failure("sqlite3_bind_text", code) }
   }
 
-  func bind(_ place: Int32, blob: [UInt8]) throws(SQLiteError) {
+  func bind(_ place: Int32, blob: [UInt8]) throws(JournalFault) {
     let code = unsafe blob.withUnsafeBytes { bytes in
       unsafe settle_bind_blob(statement, place, bytes.baseAddress, Int32(bytes.count))
     }
     guard code == SQLITE_OK else { throw failure("sqlite3_bind_blob", code) }
   }
 
-  func bind(_ place: Int32, integer: Int64) throws(SQLiteError) {
+  func bind(_ place: Int32, integer: Int64) throws(JournalFault) {
     let code = unsafe sqlite3_bind_int64(statement, place, integer)
     guard code == SQLITE_OK else { throw failure("sqlite3_bind_int64", code) }
   }
@@ -197,11 +185,7 @@ struct SQLiteError: Error {
     return unsafe Array(UnsafeRawBufferPointer(start: start, count: count))
   }
 
-  private func failure(_ call: String, _ code: Int32) -> SQLiteError {
-    unsafe SQLiteError(
-      call: call,
-      code: code,
-      message: String(cString: sqlite3_errmsg(connection))
-    )
+  private func failure(_ call: String, _ code: Int32) -> JournalFault {
+    unsafe JournalFault.sqlite(call, code, String(cString: sqlite3_errmsg(connection)))
   }
 }

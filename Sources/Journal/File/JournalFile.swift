@@ -15,17 +15,17 @@ struct JournalFile: ~Copyable, Sendable {
 
   /// Opens a file whose head and log have been checked.
   ///
-  /// - Throws: An error with ``SQLiteError/isDamage`` when it or its log cannot be read.
-  init(_ path: String, vfs: String?) throws(SQLiteError) {
+  /// - Throws: `damaged` when it or its log cannot be read.
+  init(_ path: String, vfs: String?) throws(JournalFault) {
     let database = try Database(path, vfs: vfs)
     // Exclusive before the log is first touched: then its index is in memory, not in a file.
     try database.execute("PRAGMA locking_mode = EXCLUSIVE")
     guard try database.text("PRAGMA journal_mode = WAL") == "wal" else {
-      throw SQLiteError(call: "PRAGMA journal_mode = WAL", code: 1, message: "had no effect")
+      throw .sqlite("PRAGMA journal_mode = WAL", 1, "had no effect")
     }
     try database.execute("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0")
     if let finding = try database.text("PRAGMA quick_check(1)"), finding != "ok" {
-      throw SQLiteError(call: "PRAGMA quick_check", code: 11, message: finding)
+      throw .damaged(finding)
     }
     let begin = try database.prepare("BEGIN IMMEDIATE")
     let commit = try database.prepare("COMMIT")
@@ -40,16 +40,12 @@ struct JournalFile: ~Copyable, Sendable {
   }
 
   /// Every row, oldest first.
-  func entries() throws(SQLiteError) -> [JournalEntry] {
+  func entries() throws(JournalFault) -> [JournalEntry] {
     let statement = try database.prepare(JournalFormat.all)
     var entries: [JournalEntry] = []
     while try statement.step() {
       guard let row = JournalRow(statement) else {
-        throw SQLiteError(
-          call: "read",
-          code: 11,
-          message: "the checksum of row \(entries.count + 1) is wrong"
-        )
+        throw .damaged("the checksum of row \(entries.count + 1) is wrong")
       }
       entries.append(row.entry)
     }
@@ -59,7 +55,7 @@ struct JournalFile: ~Copyable, Sendable {
   /// Writes a batch in one transaction and syncs it.
   ///
   /// After a failure the file must not be used again.
-  func write(_ batch: JournalBatch, clock: JournalClock) throws(SQLiteError) {
+  func write(_ batch: JournalBatch, clock: JournalClock) throws(JournalFault) {
     try begin.run()
     for key in batch.removals {
       try remove.bind(1, text: key)
@@ -78,7 +74,7 @@ struct JournalFile: ~Copyable, Sendable {
   }
 
   /// Copies the log into the file.
-  mutating func checkpoint() throws(SQLiteError) {
+  mutating func checkpoint() throws(JournalFault) {
     try database.checkpoint()
     pagesAtCheckpoint = database.pagesWritten
   }
@@ -89,7 +85,7 @@ struct JournalFile: ~Copyable, Sendable {
     entries: [JournalEntry],
     clock: JournalClock,
     vfs: String?
-  ) throws(SQLiteError) {
+  ) throws(JournalFault) {
     let database = try Database(path, vfs: vfs)
     try database.execute(
       """
@@ -168,7 +164,7 @@ struct JournalRow: Hashable {
   }
 
   /// Binds the row to the parameters of a statement.
-  func bind(to statement: borrowing Statement) throws(SQLiteError) {
+  func bind(to statement: borrowing Statement) throws(JournalFault) {
     try statement.bind(1, text: key)
     try statement.bind(2, integer: sequence)
     try statement.bind(3, blob: value)

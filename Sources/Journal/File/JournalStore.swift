@@ -89,7 +89,7 @@ struct JournalStore: ~Copyable, Sendable {
     }
     do throws(JournalFault) {
       try checkIdentity()
-      do throws(SQLiteError) { try file?.write(batch, clock: clock) } catch { throw error.fault }
+      try file?.write(batch, clock: clock)
       try checkIdentity()
     } catch {
       file = nil  // Closing writes nothing.
@@ -116,7 +116,7 @@ struct JournalStore: ~Copyable, Sendable {
   /// Copies the log into the file; a log that a large commit made longer gets its usual size again.
   private mutating func checkpoint(_ opened: consuming JournalFile) throws(JournalFault) {
     guard let size = try Files.status(logPath)?.size, size > JournalFormat.logSize else {
-      do throws(SQLiteError) { try opened.checkpoint() } catch { throw error.fault }
+      try opened.checkpoint()
       file = consume opened
       return
     }
@@ -211,9 +211,8 @@ struct JournalStore: ~Copyable, Sendable {
   /// the new frames; after another power cut nothing could tell that rest from damage. Copying the
   /// log also syncs what was read from it: a killed process may have left it unsynced.
   private mutating func openExisting() throws(JournalFault) -> [JournalEntry] {
-    let opened = try reopened()
-    let entries: [JournalEntry]
-    do throws(SQLiteError) { entries = try opened.entries() } catch { throw error.fault }
+    let opened = try JournalFile(path, vfs: vfs)
+    let entries = try opened.entries()
     if try LogFile.isEmpty(logPath) {
       file = consume opened
       try rememberIdentity()
@@ -225,19 +224,15 @@ struct JournalStore: ~Copyable, Sendable {
   }
 
   private mutating func openFile() throws(JournalFault) {
-    file = try reopened()
+    file = try JournalFile(path, vfs: vfs)
     try rememberIdentity()
-  }
-
-  private func reopened() throws(JournalFault) -> JournalFile {
-    do throws(SQLiteError) { return try JournalFile(path, vfs: vfs) } catch { throw error.fault }
   }
 
   /// Copies the log into the file, closes both and empties the log.
   private func copyLog(of opened: consuming JournalFile) throws(JournalFault) {
     var opened = opened
     try checkIdentity()
-    do throws(SQLiteError) { try opened.checkpoint() } catch { throw error.fault }
+    try opened.checkpoint()
     _ = consume opened
     try LogFile.clear(logPath)
   }
@@ -273,10 +268,7 @@ struct JournalStore: ~Copyable, Sendable {
     do throws(JournalProblem) {
       lock = try FileLock(of: path)
     } catch {
-      switch error {
-      case .refused(let refusal): throw .failed(call: "flock", reason: refusal.description)
-      case .fault(let fault): throw fault
-      }
+      throw error.asFault(of: "flock")
     }
   }
 
@@ -295,11 +287,11 @@ struct JournalStore: ~Copyable, Sendable {
     let building = path + ".building"
     try Files.remove(building)
     try Files.create(building)
-    do throws(SQLiteError) {
+    do throws(JournalFault) {
       try JournalFile.build(at: building, entries: entries, clock: clock, vfs: vfs)
     } catch {
       try? Files.remove(building)  // Frees its space; the next attempt starts again anyway.
-      throw error.fault
+      throw error
     }
     try Files.move(building, to: path + ".new")
     try Files.syncFolder(of: path)
