@@ -77,24 +77,22 @@ package struct JSONParseError: Error, Hashable, Sendable, CustomStringConvertibl
 /// A failure of jansson or of the walk over its tree; positions are not yet lines and columns.
 struct JSONFailure: Error {
   enum Kind {
-    case outOfMemory
-    case invalidUTF8
-    case endOfInput
-    case trailingText
-    case nulByte
-    case nulInName
-    case duplicateName
     case numericOverflow
     case tooDeep
-    /// Any other failure; the message has the details.
-    case syntax
+    case other
   }
 
   let kind: Kind
-  /// The message of jansson.
   let message: String
   /// The number of bytes read.
   let position: Int
+
+  /// Arrays and objects nest too deep, wherever that is.
+  static let tooDeep = JSONFailure(
+    kind: .tooDeep,
+    message: "arrays and objects nest deeper than \(JSONParser.maximumDepth)",
+    position: 0
+  )
 }
 
 /// Owns one tree of jansson; the compiler guarantees a single release.
@@ -110,7 +108,10 @@ struct JSONFailure: Error {
       guard let start = buffer.baseAddress else { return nil }
       return unsafe memchr(start, 0, buffer.count).map { unsafe UnsafeRawPointer($0) - start }
     }
-    if let nul { throw JSONFailure(kind: .nulByte, message: "", position: nul + 1) }
+    if let nul {
+      let message = "a NUL byte is not allowed in JSON text"
+      throw JSONFailure(kind: .other, message: message, position: nul + 1)
+    }
     let flags = JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL
     var error = json_error_t()
     let root = unsafe bytes.withUnsafeBytes { buffer in
@@ -184,9 +185,7 @@ struct JSONFailure: Error {
   }
 
   private static func check(_ depth: Int) throws(JSONFailure) {
-    if depth > JSONParser.maximumDepth {
-      throw JSONFailure(kind: .tooDeep, message: "", position: 0)
-    }
+    if depth > JSONParser.maximumDepth { throw JSONFailure.tooDeep }
   }
 
   private static func text(_ start: UnsafePointer<CChar>?, _ count: Int) -> String {
@@ -194,20 +193,21 @@ struct JSONFailure: Error {
   }
 
   private static func failure(_ error: inout json_error_t) -> JSONFailure {
-    let message = unsafe String(cString: settle_json_error_text(&error))
+    let details = unsafe String(cString: settle_json_error_text(&error))
     let code = unsafe json_error_code(rawValue: UInt32(settle_json_error_code(&error)))
-    let kind: JSONFailure.Kind =
-      switch code {
-      case json_error_out_of_memory: .outOfMemory
-      case json_error_stack_overflow: .tooDeep
-      case json_error_invalid_utf8: .invalidUTF8
-      case json_error_premature_end_of_input: .endOfInput
-      case json_error_end_of_input_expected: .trailingText
-      case json_error_null_byte_in_key: .nulInName
-      case json_error_duplicate_key: .duplicateName
-      case json_error_numeric_overflow: .numericOverflow
-      default: .syntax
-      }
+    let message: String
+    switch code {
+    case json_error_stack_overflow: return .tooDeep
+    case json_error_out_of_memory: message = "no memory left for this JSON text"
+    case json_error_invalid_utf8: message = "text is not UTF-8: \(details)"
+    case json_error_premature_end_of_input: message = "the text ends too early: \(details)"
+    case json_error_end_of_input_expected: message = "only one JSON value is allowed: \(details)"
+    case json_error_null_byte_in_key: message = "a member's name may not contain NUL"
+    case json_error_duplicate_key: message = "the same member comes twice: \(details)"
+    case json_error_numeric_overflow: message = "the number is too large: \(details)"
+    default: message = details
+    }
+    let kind: JSONFailure.Kind = code == json_error_numeric_overflow ? .numericOverflow : .other
     return JSONFailure(kind: kind, message: message, position: Int(error.position))
   }
 }
@@ -228,21 +228,8 @@ struct SourceText {
   /// The error for a failure, with its line and column.
   func error(for failure: JSONFailure, at position: Int? = nil) -> JSONParseError {
     let position = failure.kind == .tooDeep ? tooDeepPosition() : position ?? failure.position
-    let message =
-      switch failure.kind {
-      case .outOfMemory: "no memory left for this JSON text"
-      case .tooDeep: "arrays and objects nest deeper than \(JSONParser.maximumDepth)"
-      case .invalidUTF8: "text is not UTF-8: \(failure.message)"
-      case .endOfInput: "the text ends too early: \(failure.message)"
-      case .trailingText: "only one JSON value is allowed: \(failure.message)"
-      case .nulByte: "a NUL byte is not allowed in JSON text"
-      case .nulInName: "a member's name may not contain NUL"
-      case .duplicateName: "the same member comes twice: \(failure.message)"
-      case .numericOverflow: "the number is too large: \(failure.message)"
-      case .syntax: failure.message
-      }
     let (line, column) = place(of: position)
-    return JSONParseError(message: message, line: line, column: column)
+    return JSONParseError(message: failure.message, line: line, column: column)
   }
 
   /// The same text with integers that do not fit 64 bits written as reals, which do.
