@@ -48,16 +48,13 @@ final class ConnectThread: Sendable {
     resolve: @escaping Resolver,
     waker: Waker
   ) {
-    let job = Job(
-      owner: self,
-      configuration: configuration,
-      round: round,
-      resolve: resolve,
-      waker: waker
-    )
     Self.running.add(1, ordering: .relaxed)
     do throws(OperationsError) {
-      try WorkerThread { job.run() }.detach()
+      try WorkerThread { [self] in
+        let attempt = Self.attempt(round, configuration, resolve)
+        finish(attempt, waker)
+        Self.running.subtract(1, ordering: .relaxed)
+      }.detach()
     } catch {
       Self.running.subtract(1, ordering: .relaxed)
       let problem = ConnectionProblem(.unreachable, "cannot start a thread for the connection")
@@ -95,62 +92,45 @@ final class ConnectThread: Sendable {
     if isWanted { waker.wake() }
   }
 
-  private final class Job: Sendable {
-    let owner: ConnectThread
-    let configuration: MQTTConfiguration
-    let round: AddressRound
-    let resolve: Resolver
-    let waker: Waker
-
-    init(
-      owner: ConnectThread,
-      configuration: MQTTConfiguration,
-      round: AddressRound,
-      resolve: @escaping Resolver,
-      waker: Waker
-    ) {
-      self.owner = owner
-      self.configuration = configuration
-      self.round = round
-      self.resolve = resolve
-      self.waker = waker
+  /// Tries the next target of a round; blocks.
+  private static func attempt(
+    _ round: AddressRound,
+    _ configuration: MQTTConfiguration,
+    _ resolve: Resolver
+  ) -> Attempt {
+    var round = round
+    do throws(ConnectionProblem) {
+      let opened = try connection(&round, configuration, resolve)
+      return Attempt(round: round, result: .connection(opened))
+    } catch {
+      return Attempt(round: round, result: .failure(error))
     }
+  }
 
-    func run() {
-      var round = round
-      let result: Result
-      do {
-        result = .connection(try connection(&round))
-      } catch {
-        result = .failure(error)
-      }
-      owner.finish(Attempt(round: round, result: result), waker)
-      ConnectThread.running.subtract(1, ordering: .relaxed)
+  private static func connection(
+    _ round: inout AddressRound,
+    _ configuration: MQTTConfiguration,
+    _ resolve: Resolver
+  ) throws(ConnectionProblem) -> Connection {
+    let target: AddressRound.Target
+    do throws(UnresolvedName) {
+      target = try round.next(resolve)
+    } catch {
+      throw ConnectionProblem(.unreachable, error.reason, .unresolved)
     }
-
-    private func connection(
-      _ round: inout AddressRound
-    ) throws(ConnectionProblem) -> Connection {
-      let target: AddressRound.Target
-      do throws(UnresolvedName) {
-        target = try round.next(resolve)
-      } catch {
-        throw ConnectionProblem(.unreachable, error.reason, .unresolved)
-      }
-      let configuration = configuration.attempt(at: target)
-      for (name, path) in configuration.files where unsafe access(path, R_OK) != 0 {
-        let reason = unsafe String(cString: strerror(errno))
-        throw ConnectionProblem(.refused, "\(name) \(path): \(reason)", .certificate)
-      }
-      let connection = try Connection(configuration: configuration, target: target)
-      do {
-        try connection.handle.connect(configuration, address: target.address)
-      } catch {
-        let reason = connection.reason(error.reason)
-        throw ConnectionProblem(.unreachable, reason, connection.trouble(of: reason))
-      }
-      return connection
+    let configuration = configuration.attempt(at: target)
+    for (name, path) in configuration.files where unsafe access(path, R_OK) != 0 {
+      let reason = unsafe String(cString: strerror(errno))
+      throw ConnectionProblem(.refused, "\(name) \(path): \(reason)", .certificate)
     }
+    let connection = try Connection(configuration: configuration, target: target)
+    do {
+      try connection.handle.connect(configuration, address: target.address)
+    } catch {
+      let reason = connection.reason(error.reason)
+      throw ConnectionProblem(.unreachable, reason, connection.trouble(of: reason))
+    }
+    return connection
   }
 }
 

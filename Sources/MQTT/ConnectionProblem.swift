@@ -56,20 +56,13 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
   ///   - sendsUsername: Whether this client sends a user name.
   init(connackCode code: Int32, sendsUsername: Bool) {
     let words = ReasonCode.words(code) + Self.advice(code, sendsUsername: sendsUsername)
-    let trouble = ConnectionTrouble(connackCode: code)
-    switch code {
-    case 0x80...:
-      let isFinal = [0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9A].contains(
-        code
-      )
-      self.init(
-        isFinal ? .refused : .unavailable,
-        "the broker refused the connection: \(words)",
-        trouble
-      )
-    case 3: self.init(.unavailable, "the broker refused the connection: \(words)", trouble)
-    default: self.init(.refused, "the broker refused the connection: \(words)", trouble)
-    }
+    let lasting: [Int32] = [0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9A]
+    let isFinal = code < 0x80 ? code != 3 : lasting.contains(code)
+    self.init(
+      isFinal ? .refused : .unavailable,
+      "the broker refused the connection: \(words)",
+      ConnectionTrouble(connackCode: code)
+    )
   }
 
   /// The settings to look at, where the code is about who this client is.

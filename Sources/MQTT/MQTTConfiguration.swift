@@ -78,20 +78,10 @@ extension MQTTConfiguration {
 
 extension MQTTConfiguration {
   /// Whether the connection uses TLS.
-  package var isEncrypted: Bool {
-    switch endpoint {
-    case .tls: true
-    case .tcp, .unix: false
-    }
-  }
+  package var isEncrypted: Bool { if case .tls = endpoint { true } else { false } }
 
   /// Whether the connection is TCP, with or without TLS.
-  var isTCP: Bool {
-    switch endpoint {
-    case .tcp, .tls: true
-    case .unix: false
-    }
-  }
+  var isTCP: Bool { if case .unix = endpoint { false } else { true } }
 }
 
 extension MQTTConfiguration {
