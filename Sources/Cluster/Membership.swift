@@ -78,11 +78,7 @@ package struct Membership: Sendable {
   // MARK: - Out
 
   /// Returns what to do since the last call, in order.
-  package mutating func dequeueEffects() -> [MembershipEffect] {
-    var taken: [MembershipEffect] = []
-    swap(&taken, &effects)
-    return taken
-  }
+  package mutating func dequeueEffects() -> [MembershipEffect] { exchange(&effects, with: []) }
 
   /// When ``advance(to:)`` has something to do; `nil` when nothing waits for time.
   package func nextDeadline(after now: Moment) -> Moment? {

@@ -101,11 +101,7 @@ package struct PartitionLogs: Sendable {
   }
 
   /// Returns what to do and to tell since the last call, in order.
-  package mutating func dequeueEffects() -> [LogEffect] {
-    var taken: [LogEffect] = []
-    swap(&taken, &effects)
-    return taken
-  }
+  package mutating func dequeueEffects() -> [LogEffect] { exchange(&effects, with: []) }
 
   /// When ``advance(to:)`` has something to do.
   package var nextDeadline: Moment? { logs.values.compactMap(\.retryAt).min() }

@@ -107,11 +107,7 @@ package struct PassedRequests: Sendable {
   package func isBusy(_ partition: Partition) -> Bool { lines[.owner(partition)] != nil }
 
   /// Returns what to do since the last call, in order.
-  package mutating func dequeueEffects() -> [PassedEffect] {
-    var taken: [PassedEffect] = []
-    swap(&taken, &effects)
-    return taken
-  }
+  package mutating func dequeueEffects() -> [PassedEffect] { exchange(&effects, with: []) }
 
   /// When ``advance(to:_:isEngineReachable:drives:)`` has something to do.
   package var nextDeadline: Moment? { [routesAt, expiryAt].compactMap(\.self).min() }
@@ -152,15 +148,11 @@ package struct PassedRequests: Sendable {
   /// The receiver does not drive the device: the request goes again.
   package mutating func moved(_ number: UInt64, at now: Moment) {
     if let request = requests[number] { lines[request.target]?.refuser = request.receiver }
-    sendAgain([number], at: now)
+    undelivered([number], at: now)
   }
 
   /// Nobody has received a message with requests: they go again.
   package mutating func undelivered(_ numbers: [UInt64], at now: Moment) {
-    sendAgain(numbers, at: now)
-  }
-
-  private mutating func sendAgain(_ numbers: [UInt64], at now: Moment) {
     for number in numbers {
       guard let request = requests[number], request.receiver != nil, !request.isAnswered else {
         continue

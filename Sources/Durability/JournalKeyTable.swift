@@ -54,8 +54,7 @@ struct JournalKeyTable: Sendable {
 
   /// Removes and returns the keys that wait for a commit.
   mutating func dequeueDirty() -> [JournalKey] {
-    var keys: [JournalKey] = []
-    swap(&keys, &dirty)
+    let keys = exchange(&dirty, with: [])
     for key in keys { self[key].isDirty = false }
     return keys
   }

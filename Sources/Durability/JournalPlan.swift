@@ -240,10 +240,7 @@ package struct JournalPlan: Sendable {
 
   /// Returns the events since the last call.
   package mutating func dequeueEvents() -> [JournalEvent] {
-    guard !events.isEmpty else { return [] }
-    var taken: [JournalEvent] = []
-    swap(&taken, &events)
-    return taken
+    events.isEmpty ? [] : exchange(&events, with: [])
   }
 
   // MARK: - Queries

@@ -56,8 +56,8 @@ extension ClusterEngine {
       case .failure: done(.unknown)
       case .success(nil): done(.empty)
       case .success(let found?):
-        guard let frame = frame(found.bytes, of: partition) else { return done(.unreadable) }
-        done(.frame(StoredFrame(sequence: found.sequence, storedAt: 0, frame: frame)))
+        guard let frame = frame(found, of: partition) else { return done(.unreadable) }
+        done(.frame(frame))
       }
     }
   }
@@ -84,10 +84,8 @@ extension ClusterEngine {
       of: log(of: partition),
       in: settings.log,
       onItem: { [unowned self] item in
-        guard let frame = frame(item.bytes, of: partition) else { return finish(.unreadable) }
-        frames.append(
-          StoredFrame(sequence: item.sequence, storedAt: item.storedAt, frame: frame)
-        )
+        guard let frame = frame(item, of: partition) else { return finish(.unreadable) }
+        frames.append(frame)
         if item.sequence >= last {
           finish(frames.last?.sequence == last ? .frames(frames) : .unknown)
         }
@@ -111,9 +109,8 @@ extension ClusterEngine {
       guard let self, case .success(let item?) = result, item.sequence <= last else {
         return done(.unknown)
       }
-      guard let frame = frame(item.bytes, of: partition) else { return done(.unreadable) }
-      let stored = StoredFrame(sequence: item.sequence, storedAt: item.storedAt, frame: frame)
-      let frames = frames + [stored]
+      guard let frame = frame(item, of: partition) else { return done(.unreadable) }
+      let frames = frames + [frame]
       if item.sequence == last { return done(.frames(frames)) }
       readNext(of: partition, from: item.sequence + 1, through: last, after: frames, done)
     }
@@ -133,11 +130,13 @@ extension ClusterEngine {
   }
 
   /// Reads a frame; what cannot be read is logged.
-  private func frame(_ bytes: [UInt8], of partition: Partition) -> LogFrame? {
-    if let frame = FrameCoding.frame(bytes) { return frame }
+  private func frame(_ item: StreamAPI.Stored, of partition: Partition) -> StoredFrame? {
+    if let frame = FrameCoding.frame(item.bytes) {
+      return StoredFrame(sequence: item.sequence, storedAt: item.storedAt, frame: frame)
+    }
     log.error(
       "The log of a partition has an entry that this version cannot read: it is given back",
-      ["partition": "\(partition)", "version": bytes.first.map { "\($0)" } ?? "none"]
+      ["partition": "\(partition)", "version": item.bytes.first.map { "\($0)" } ?? "none"]
     )
     return nil
   }

@@ -151,7 +151,7 @@ package final class ClusterEngine {
     _ start: Consumer.Start,
     of filter: String,
     in stream: String,
-    onItem: @escaping (Consumer.Item) -> Void,
+    onItem: @escaping (StreamAPI.Stored) -> Void,
     onLost: @escaping () -> Void
   ) -> Consumer {
     consumerCount += 1

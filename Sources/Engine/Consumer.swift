@@ -11,14 +11,6 @@ import Operations
 /// A consumer may vanish when servers elect a leader, and says nothing then. So each of its
 /// messages is counted, and one that follows a stream gives a sign of life each second.
 final class Consumer {
-  /// A message of the stream.
-  struct Item {
-    var sequence: UInt64
-    /// When it was stored, in nanoseconds by the engine's clock.
-    var storedAt: Int64
-    var bytes: [UInt8]
-  }
-
   enum Start: Hashable {
     /// Every message from a sequence number on.
     case from(UInt64)
@@ -35,7 +27,7 @@ final class Consumer {
   let subject: String
   private let api: StreamAPI
   private let stream: String
-  private let onItem: (Item) -> Void
+  private let onItem: (StreamAPI.Stored) -> Void
   private let onLost: () -> Void
   private var timer: LoopTimer?
   private var count = 0
@@ -59,7 +51,7 @@ final class Consumer {
     named name: String,
     to subject: String,
     loop: EventLoop,
-    onItem: @escaping (Item) -> Void,
+    onItem: @escaping (StreamAPI.Stored) -> Void,
     onLost: @escaping () -> Void
   ) {
     self.name = name
@@ -121,7 +113,8 @@ final class Consumer {
     }
     count += 1
     onItem(
-      Item(
+      StreamAPI.Stored(
+        subject: message.subject,
         sequence: facts.stream,
         storedAt: facts.storedAt,
         bytes: message.bytes

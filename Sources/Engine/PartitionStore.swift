@@ -59,11 +59,7 @@ package final class PartitionStore: ValueStore {
 
   package func submit(_ work: JournalWork) { logs.submit(work, clock: clock()) }
 
-  package func dequeueResults() -> [JournalResult] {
-    var taken: [JournalResult] = []
-    swap(&taken, &results)
-    return taken
-  }
+  package func dequeueResults() -> [JournalResult] { exchange(&results, with: []) }
 
   package func beginClosing() { if !isClosed { onClosing?() } }
 

@@ -61,26 +61,7 @@ struct StreamAPI {
     }
   }
 
-  /// The last message of a subject, as the stream's leader has it.
-  func last(
-    of subject: String,
-    in stream: String,
-    _ done: @escaping (Result<(bytes: [UInt8], sequence: UInt64)?, Problem>) -> Void
-  ) {
-    call("STREAM.MSG.GET.\(stream)", .object(["last_by_subj": .string(subject)])) { result in
-      switch result {
-      case .failure(let problem) where problem.code == Problem.noMessage: done(.success(nil))
-      case .failure(let problem): done(.failure(problem))
-      case .success(let json):
-        guard let message = json["message"], case .integer(let sequence)? = message["seq"],
-          let bytes = Base64.decoded(message["data"]?.string ?? "")
-        else { return done(.failure(.noAnswer)) }
-        done(.success((bytes, UInt64(bitPattern: sequence))))
-      }
-    }
-  }
-
-  /// A message as the stream's leader has it.
+  /// A message of a stream.
   struct Stored {
     var subject: String
     var sequence: UInt64
@@ -89,18 +70,37 @@ struct StreamAPI {
     var bytes: [UInt8]
   }
 
-  /// The first message from a sequence number on whose subject matches a filter; `nil` if there is
-  /// none.
+  /// The last message of a subject, as the stream's leader has it; `nil` if there is none.
+  func last(
+    of subject: String,
+    in stream: String,
+    _ done: @escaping (Result<Stored?, Problem>) -> Void
+  ) {
+    message(["last_by_subj": .string(subject)], in: stream, done)
+  }
+
+  /// The first message from a sequence number on whose subject matches a filter, as the stream's
+  /// leader has it; `nil` if there is none.
   func next(
     of filter: String,
     from sequence: UInt64,
     in stream: String,
     _ done: @escaping (Result<Stored?, Problem>) -> Void
   ) {
-    let body: JSONValue = .object([
-      "seq": .integer(Int64(clamping: sequence)), "next_by_subj": .string(filter),
-    ])
-    call("STREAM.MSG.GET.\(stream)", body) { result in
+    message(
+      ["seq": .integer(Int64(clamping: sequence)), "next_by_subj": .string(filter)],
+      in: stream,
+      done
+    )
+  }
+
+  /// The message that a query names; `nil` if there is none.
+  private func message(
+    _ query: KeyValuePairs<String, JSONValue>,
+    in stream: String,
+    _ done: @escaping (Result<Stored?, Problem>) -> Void
+  ) {
+    call("STREAM.MSG.GET.\(stream)", .object(query)) { result in
       switch result {
       case .failure(let problem) where problem.code == Problem.noMessage: done(.success(nil))
       case .failure(let problem): done(.failure(problem))

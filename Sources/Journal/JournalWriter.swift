@@ -62,11 +62,7 @@ final class JournalWriter: Sendable {
 
   /// Returns the results since the last call.
   func dequeueResults() -> [JournalResult] {
-    outbox.withLock { outbox in
-      var results: [JournalResult] = []
-      swap(&results, &outbox.results)
-      return results
-    }
+    outbox.withLock { exchange(&$0.results, with: []) }
   }
 
   /// Ends the thread after its current work; ``isClosed`` becomes true when the file is closed.

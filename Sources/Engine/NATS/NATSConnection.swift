@@ -331,11 +331,7 @@ final class NATSInbox: Sendable {
 
   /// Removes and returns what has arrived, in order.
   func dequeue() -> [Event] {
-    state.withLock { state in
-      var taken: [Event] = []
-      swap(&taken, &state.events)
-      return taken
-    }
+    state.withLock { exchange(&$0.events, with: []) }
   }
 
   /// Takes no more events, and returns those that were not handled.
