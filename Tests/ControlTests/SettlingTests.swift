@@ -22,7 +22,7 @@ struct SettlingTests {
     return settling
   }
 
-  private func state(_ phase: Phase?, waits: PendingRow.Waits? = nil) -> [ControlReply] {
+  private func state(_ phase: Phase?, waits: PendingReason? = nil) -> [ControlReply] {
     let pending = waits.map {
       PendingRow(key: "a/b", value: true, collapsed: 0, waits: $0, dueMilliseconds: nil)
     }

@@ -40,7 +40,7 @@ struct Model {
     var value: Value
     var collapsed: Int
     var count = 1
-    var waits: PendingStatus.Waiting
+    var waits: PendingReason
     var due: Moment?
   }
 

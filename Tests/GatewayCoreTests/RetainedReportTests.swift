@@ -56,9 +56,7 @@ import Values
     )
   }
 
-  private static func waits(_ key: String, _ bench: borrowing CoreBench) throws
-    -> PendingStatus.Waiting?
-  {
+  private static func waits(_ key: String, _ bench: borrowing CoreBench) throws -> PendingReason? {
     let key = try bench.core.registry.index(of: key)
     return PendingStatus(of: key, in: bench.core.commands)?.waits
   }

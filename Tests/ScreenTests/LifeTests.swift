@@ -181,13 +181,13 @@ struct LifeTests {
     #expect(countdown.remaining(at: stage.now) == .milliseconds(188))
   }
 
-  private static let waits: [(PendingRow.Waits, Int?, String)] = [
+  private static let waits: [(PendingReason, Int?, String)] = [
     (.quiet, 200, "██████████▊ 0.2s"), (.lane, 1200, "· lane 1.2s"),
     (.inFlight, nil, "· in flight"), (.offline, 58_000, "· device offline 58s"),
   ]
 
   @Test(arguments: waits)
-  func `the screen shows why a value waits`(waits: PendingRow.Waits, due: Int?, shown: String) {
+  func `the screen shows why a value waits`(waits: PendingReason, due: Int?, shown: String) {
     var stage = Stage()
     stage.screen.receive(
       .pending(

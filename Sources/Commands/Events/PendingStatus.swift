@@ -6,29 +6,13 @@ package import Values
 
 /// The value of a key that waits to be sent; of an action, the one that is sent next.
 package struct PendingStatus: Sendable {
-  /// What a value waits for.
-  package enum Waiting: String, Sendable {
-    /// The end of its quiet period.
-    case quiet
-    /// A token of its lane, or its turn.
-    case lane
-    /// The broker's acknowledgement of the key's previous command.
-    case inFlight = "in_flight"
-    /// The broker or the device.
-    case offline
-    /// What the broker retains of the device: whether it is online is not known yet.
-    case unknown
-    /// The next report of a device that sleeps.
-    case asleep
-  }
-
   package var key: KeyIndex
   package var value: Value
   /// How many earlier changes it stands for.
   package var collapsed: Int
   /// How many commands wait; more than one only of an action.
   package var count = 1
-  package var waits: Waiting
+  package var waits: PendingReason
   /// When it is sent, as far as that is known; when it expires, if it waits for a broker or a
   /// device.
   package var due: Moment?
@@ -102,7 +86,7 @@ extension PendingStatus {
   }
 
   /// A command that waits to be sent.
-  init(_ command: Command, of key: KeyIndex, count: Int, waits: Waiting) {
+  init(_ command: Command, of key: KeyIndex, count: Int, waits: PendingReason) {
     self.key = key
     value = command.value
     collapsed = command.collapsed
@@ -119,7 +103,7 @@ extension PendingStatus {
 /// What commands wait for, and when they will be sent.
 extension SendQueue {
   /// What the command of `key` waits for.
-  func waits(_ key: KeyIndex) -> PendingStatus.Waiting {
+  func waits(_ key: KeyIndex) -> PendingReason {
     if !isOnline(key) { return .offline }
     if awaitsRetained(key) { return .unknown }
     if isAsleep(key) { return .asleep }

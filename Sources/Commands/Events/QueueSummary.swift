@@ -3,6 +3,7 @@
 
 import Devices
 package import LastOut
+import Values
 
 /// How many values wait, and what for.
 package struct QueueSummary: Sendable {

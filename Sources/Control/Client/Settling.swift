@@ -17,7 +17,7 @@ package struct Settling: Sendable {
     /// The phase of the last command; `nil` before the first.
     package var phase: Phase?
     /// What a pending value waits for.
-    package var waits: PendingRow.Waits?
+    package var waits: PendingReason?
     /// The newest event that was heard of a command.
     package var event: EventObject?
 

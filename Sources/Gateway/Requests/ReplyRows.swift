@@ -30,21 +30,12 @@ extension TargetRow {
 extension PendingRow {
   /// The row of `pending`.
   init(_ status: PendingStatus, in registry: Registry, at now: Moment) {
-    let waits: Waits =
-      switch status.waits {
-      case .quiet: .quiet
-      case .lane: .lane
-      case .inFlight: .inFlight
-      case .offline: .offline
-      case .unknown: .unknown
-      case .asleep: .asleep
-      }
     self.init(
       key: registry[status.key].key,
       value: status.value.json,
       collapsed: status.collapsed,
       waiting: status.count,
-      waits: waits,
+      waits: status.waits,
       dueMilliseconds: status.due.map { now.milliseconds(to: max($0, now)) }
     )
   }

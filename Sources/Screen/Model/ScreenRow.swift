@@ -227,7 +227,7 @@ package enum Progress: Hashable, Sendable {
   /// The quiet period runs.
   case settling(Countdown)
   /// Settled and held back by something else, until a time if that is known.
-  case waiting(PendingRow.Waits, until: Moment?)
+  case waiting(PendingReason, until: Moment?)
   case sending
   /// Acknowledged by the broker and not yet confirmed by the device.
   case sent
