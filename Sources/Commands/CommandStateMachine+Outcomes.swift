@@ -16,7 +16,7 @@ extension CommandStateMachine {
     _ outcome: CommandPublish.Outcome,
     at now: Moment
   ) {
-    var keys = deliveries.finish(token)
+    var keys = deliveries.publishes.remove(token)
     if case .lost = outcome, keys.count > 1 {
       // What rides ends with the command that it contradicts: that one is decided first.
       keys = keys.filter { !rodeInFlight($0) } + keys.filter { rodeInFlight($0) }
@@ -48,7 +48,7 @@ extension CommandStateMachine {
       at: now
     )
     apply(verdict, to: key, at: now)
-    if !facts[key].canConfirm { sendQueue.cannotConfirm(key, at: now) }
+    if !facts[key].canConfirm { sendQueue.lanes.cannotConfirm(key, at: now) }
   }
 
   private static let connectionLost = "the connection to the broker was lost"
@@ -259,11 +259,6 @@ extension CommandStateMachine {
   /// The broker has sent what it retains of these devices, `nil` for all.
   package mutating func retainedCompleted(of devices: [Int]? = nil, at now: Moment) {
     failOffline(sendQueue.retainedCompleted(of: devices), at: now)
-  }
-
-  /// Waits no longer for what the broker has not sent in time.
-  mutating func retainedOverdue(at now: Moment) {
-    failOffline(sendQueue.retainedOverdue(at: now), at: now)
   }
 
   /// One of a device's availability sources reported.

@@ -242,7 +242,7 @@ extension CommandStateMachine {
       of: keys,
       as: group?.parts,
       in: registry,
-      token: deliveries.publish(keys),
+      token: deliveries.publishes.insert(keys),
       message: message,
       at: now
     )

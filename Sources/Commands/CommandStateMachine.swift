@@ -165,9 +165,9 @@ package struct CommandStateMachine: ~Copyable {
         rest(key, at: due, now)
       }
     } else if let end = sendQueue.retained.deadline, end <= due {
-      retainedOverdue(at: now)
+      failOffline(sendQueue.retainedOverdue(at: now), at: now)
     } else {
-      return sendQueue.endPresumed(at: due)
+      return sendQueue.lanes.endPresumed(at: due)
     }
     return true
   }
@@ -377,7 +377,7 @@ extension CommandStateMachine {
 
   /// Gives lanes other limits, until the next reload.
   package mutating func setLaneLimits(_ limits: [String: LaneLimits], at now: Moment) {
-    sendQueue.setLimits(limits, at: now)
+    sendQueue.lanes.setLimits(limits, at: now)
   }
 
   /// A message said that the mesh of a lane, by name, has no room for commands.

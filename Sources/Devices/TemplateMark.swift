@@ -84,32 +84,26 @@ package enum TemplateMark {
   }
 
   /// The bytes before, between and after the marks of `text`.
-  static func pieces(of text: String) -> [[UInt8]] {
-    var pieces: [[UInt8]] = [[]]
+  static func pieces(of text: String) -> [[UInt8]] { parts(of: text).map { $0.text } }
+
+  /// The bytes before each mark of `text` with the number of the mark, then those behind the last.
+  static func parts(of text: String) -> [(text: [UInt8], mark: Int?)] {
+    var parts: [(text: [UInt8], mark: Int?)] = []
+    var piece: [UInt8] = []
     let bytes = Array(text.utf8)
     var index = 0
     while index < bytes.count {
       if isMark(bytes, at: index) {
-        pieces.append([])
+        parts.append((piece, Int(bytes[index + 3] - first)))
+        piece = []
         index += 4
       } else {
-        pieces[pieces.count - 1].append(bytes[index])
+        piece.append(bytes[index])
         index += 1
       }
     }
-    return pieces
-  }
-
-  /// The bytes before each mark of `text` with the number of the mark, then those behind the last.
-  static func parts(of text: String) -> [(text: [UInt8], mark: Int?)] {
-    var marks: [Int] = []
-    _ = replaced(text) { number in
-      marks.append(number)
-      return []
-    }
-    return pieces(of: text).enumerated().map { place, piece in
-      (piece, place < marks.count ? marks[place] : nil)
-    }
+    parts.append((piece, nil))
+    return parts
   }
 
   private static func isMark(_ text: [UInt8], at index: Int) -> Bool {
@@ -205,14 +199,14 @@ package struct MarkedTopic: Sendable {
     var filter: [Substring] = []
     let parts = topic.split(separator: "/", omittingEmptySubsequences: false)
     for (position, part) in parts.enumerated() {
-      let marks = TemplateMark.numbers(in: String(part))
-      let pieces = TemplateMark.pieces(of: String(part))
+      let pieces = TemplateMark.parts(of: String(part))
       guard pieces.count <= 2 else { return nil }
-      guard let mark = marks.first, pieces.count == 2 else {
+      guard let mark = pieces[0].mark else {
         filter.append(part)
         continue
       }
-      levels.append(Level(position: position, mark: mark, prefix: pieces[0], suffix: pieces[1]))
+      let (prefix, suffix) = (pieces[0].text, pieces[1].text)
+      levels.append(Level(position: position, mark: mark, prefix: prefix, suffix: suffix))
       filter.append("+")
     }
     guard !marks.isEmpty, Set(levels.map(\.mark)) == Set(marks) else { return nil }

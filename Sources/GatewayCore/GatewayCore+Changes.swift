@@ -202,17 +202,7 @@ extension GatewayCore {
     if !restorations.isIdle { restorations.forget(registry.device(of: key)) }
     guard let recorded else { return }
     recordAppliedSteps()
-    outbox.append(
-      .record(
-        RecordedChange(
-          recorded,
-          of: key,
-          at: now,
-          from: options.origin,
-          skipsQuiet: options.skipsQuiet
-        )
-      )
-    )
+    record(recorded, of: key, at: now, from: options.origin, skipsQuiet: options.skipsQuiet)
   }
 
   /// Why a change could not be kept through a crash.
@@ -351,21 +341,26 @@ extension GatewayCore {
   /// Records the steps whose state has arrived since.
   mutating func recordAppliedSteps() {
     guard !commands.appliedSteps.isEmpty else { return }
-    let steps = commands.appliedSteps
-    commands.appliedSteps = []
-    for step in steps {
-      outbox.append(
-        .record(
-          RecordedChange(
-            step.value,
-            of: step.key,
-            at: step.at,
-            from: step.origin,
-            skipsQuiet: step.skipsQuiet
-          )
-        )
-      )
+    for step in exchange(&commands.appliedSteps, with: []) {
+      record(step.value, of: step.key, at: step.at, from: step.origin, skipsQuiet: step.skipsQuiet)
     }
+  }
+
+  private mutating func record(
+    _ value: Value,
+    of key: KeyIndex,
+    at moment: Moment,
+    from origin: ChangeOrigin?,
+    skipsQuiet: Bool
+  ) {
+    let change = RecordedChange(
+      operation: .set(value),
+      key: key,
+      at: moment,
+      source: origin == nil ? "mqtt" : origin?.source,
+      skipsQuiet: skipsQuiet
+    )
+    outbox.append(.record(change))
   }
 
   // MARK: - Feedback loops
@@ -382,23 +377,5 @@ extension GatewayCore {
     let slowing = try loops.check(change, of: key, &commands, receivedOn: topic(), at: now)
     outbox.log(slowing?.entry)
     return slowing?.wait
-  }
-}
-
-extension RecordedChange {
-  fileprivate init(
-    _ value: Value,
-    of key: KeyIndex,
-    at moment: Moment,
-    from origin: ChangeOrigin?,
-    skipsQuiet: Bool
-  ) {
-    self.init(
-      operation: .set(value),
-      key: key,
-      at: moment,
-      source: origin == nil ? "mqtt" : origin?.source,
-      skipsQuiet: skipsQuiet
-    )
   }
 }

@@ -13,7 +13,8 @@ import Values
 /// follows: another attempt, unless something newer waits or the device has not responded before.
 struct DeliveryTable {
   private var deliveries: LazyArray<Delivery>
-  private var publishes = PublishTable()
+  /// Which message carries the commands of which keys.
+  var publishes = PublishTable()
   /// When confirmations are overdue, and when keys are at rest that await none.
   private(set) var deadlines: KeyDeadlines
   /// Whether a device may be given another attempt: it has reported since a command to it failed.
@@ -54,14 +55,6 @@ struct DeliveryTable {
   }
 
   // MARK: - The broker
-
-  /// Records that one message carries the commands of these keys.
-  ///
-  /// - Returns: The token that names the message in ``finish(_:)``.
-  mutating func publish(_ keys: [KeyIndex]) -> UInt64 { publishes.insert(keys) }
-
-  /// The keys of the message with this token, once.
-  mutating func finish(_ token: UInt64) -> [KeyIndex] { publishes.remove(token) }
 
   /// The broker acknowledged the command of `key`.
   ///

@@ -174,7 +174,7 @@ extension DefinitionReload {
     machine.reload = DefinitionReload(
       from: machine.registry,
       to: registry,
-      lanes: machine.sendQueue.assignment(limits: limits)
+      lanes: machine.sendQueue.lanes.assignment(limits: limits)
     )
   }
 

@@ -330,11 +330,6 @@ package struct SendQueue {
 
   // MARK: - Commands in flight
 
-  /// The broker has the command of `key`, and no device will confirm it.
-  mutating func cannotConfirm(_ key: KeyIndex, at now: Moment) {
-    lanes.cannotConfirm(key, at: now)
-  }
-
   /// The command of `key` ended.
   mutating func ended(_ key: KeyIndex, isConfirmed: Bool, at now: Moment) {
     if isConfirmed { lanes.confirmed(key, at: now) } else { lanes.ended(key) }
@@ -350,8 +345,6 @@ package struct SendQueue {
   /// When the first command in flight is presumed to have ended, which makes room in its lane.
   @inline(__always)
   var nextPresumption: Moment? { lanes.nextPresumption }
-
-  mutating func endPresumed(at now: Moment) -> Bool { lanes.endPresumed(at: now) }
 
   // MARK: - What commands wait for
 
@@ -525,16 +518,6 @@ package struct SendQueue {
     lanes.extend(keys: keys, devices: devices)
     requests.extend(keys: keys, devices: devices)
     availability.extend(devices: devices)
-  }
-
-  /// Begins to assign devices to lanes under other limits.
-  mutating func assignment(limits: [String: LaneLimits]) -> LaneAssignment {
-    lanes.assignment(limits: limits)
-  }
-
-  /// Gives lanes other limits; those that had one keep the devices that are in them.
-  mutating func setLimits(_ limits: [String: LaneLimits], at now: Moment) {
-    lanes.setLimits(limits, at: now)
   }
 
   /// Continues with other definitions.
