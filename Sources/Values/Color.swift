@@ -189,16 +189,11 @@ extension Color {
 
   /// Reads `#rrggbb`.
   package init?(hex text: some StringProtocol) {
-    let bytes = Array(text.utf8)
-    guard bytes.count == 7, bytes[0] == UInt8(ascii: "#") else { return nil }
-    var channels: [UInt8] = []
-    for index in stride(from: 1, to: 7, by: 2) {
-      guard let high = Self.nibble(bytes[index]), let low = Self.nibble(bytes[index + 1]) else {
-        return nil
-      }
-      channels.append(high << 4 | low)
-    }
-    self = .rgb(red: channels[0], green: channels[1], blue: channels[2])
+    let digits = text.dropFirst()
+    guard text.utf8.count == 7, text.first == "#", digits.allSatisfy(\.isHexDigit),
+      let number = UInt32(digits, radix: 16)
+    else { return nil }
+    self.init(number: number)
   }
 
   /// Reads an object that has exactly the members of one form, each within its bounds.
@@ -315,26 +310,22 @@ extension Color {
     self.init(channels: channels)
   }
 
-  private static func nibble(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
+  /// The color 0xRRGGBB.
+  private init(number: UInt32) {
+    self = .rgb(
+      red: UInt8(truncatingIfNeeded: number >> 16),
+      green: UInt8(truncatingIfNeeded: number >> 8),
+      blue: UInt8(truncatingIfNeeded: number)
+    )
   }
 }
 
 extension Color {
   /// Reads a color word of CSS, in any case: `red`, `DarkOrange`.
   package init?(word: some StringProtocol) {
-    guard word.utf8.count <= Self.longestWord, let channels = Self.channels[word.lowercased()]
+    guard word.utf8.count <= Self.longestWord, let number = Self.channels[word.lowercased()]
     else { return nil }
-    self = .rgb(
-      red: UInt8(truncatingIfNeeded: channels >> 16),
-      green: UInt8(truncatingIfNeeded: channels >> 8),
-      blue: UInt8(truncatingIfNeeded: channels)
-    )
+    self.init(number: number)
   }
 
   /// The color words, in alphabetical order.

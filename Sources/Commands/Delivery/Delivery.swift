@@ -44,12 +44,7 @@ struct Delivery {
     case unreadable
 
     /// Whether a report has come, readable or not.
-    var isHeard: Bool {
-      switch self {
-      case .none, .missed: false
-      case .readable, .unreadable: true
-      }
-    }
+    var isHeard: Bool { self == .readable || self == .unreadable }
   }
 
   /// Why a command ended that a newer one replaces.
