@@ -99,12 +99,10 @@ struct JournalSlot: Sendable {
   /// A value was sent; nothing older will be.
   mutating func sending(_ sequence: UInt64) {
     if newest?.sequence == sequence {
-      inFlight = newest
-      newest = nil
+      inFlight = newest.take()
       earlier = nil
     } else if earlier?.sequence == sequence {
-      inFlight = earlier
-      earlier = nil
+      inFlight = earlier.take()
     }
   }
 

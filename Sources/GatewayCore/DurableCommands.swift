@@ -65,12 +65,10 @@ struct DurableCommands {
   /// - Returns: Its sequence number; `nil` for an unknown command.
   mutating func sending(_ number: UInt64) -> UInt64? {
     if newest.isNumber(number) {
-      inFlight = newest
-      newest = DurableCommand()
+      inFlight = exchange(&newest, with: DurableCommand())
       earlier = DurableCommand()  // Nothing older may follow.
     } else if earlier.isNumber(number) {
-      inFlight = earlier
-      earlier = DurableCommand()
+      inFlight = exchange(&earlier, with: DurableCommand())
     } else {
       return nil
     }
@@ -83,20 +81,11 @@ struct DurableCommands {
   ///
   /// - Returns: Its sequence number; `nil` for an unknown command.
   mutating func remove(_ number: UInt64) -> UInt64? {
-    let removed: DurableCommand
-    if earlier.isNumber(number) {
-      removed = earlier
-      earlier = DurableCommand()
-    } else if newest.isNumber(number) {
-      removed = newest
-      newest = DurableCommand()
-    } else if inFlight.isNumber(number) {
-      removed = inFlight
-      inFlight = DurableCommand()
-    } else {
-      return nil
-    }
-    return removed.sequence
+    let none = DurableCommand()
+    if earlier.isNumber(number) { return exchange(&earlier, with: none).sequence }
+    if newest.isNumber(number) { return exchange(&newest, with: none).sequence }
+    if inFlight.isNumber(number) { return exchange(&inFlight, with: none).sequence }
+    return nil
   }
 
   /// Whether one of them up to this sequence number is urgent.

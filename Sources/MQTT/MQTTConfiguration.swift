@@ -74,17 +74,13 @@ extension MQTTConfiguration {
   package var brokers: String {
     ([endpoint] + alternatives).map(\.description).joined(separator: ", ")
   }
-}
 
-extension MQTTConfiguration {
   /// Whether the connection uses TLS.
   package var isEncrypted: Bool { if case .tls = endpoint { true } else { false } }
 
   /// Whether the connection is TCP, with or without TLS.
   var isTCP: Bool { if case .unix = endpoint { false } else { true } }
-}
 
-extension MQTTConfiguration {
   /// When to check the connection after `now`; `nil` without keep-alive.
   func nextKeepAlive(after now: Moment) -> Moment? {
     guard keepalive > .zero else { return nil }

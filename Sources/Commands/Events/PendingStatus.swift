@@ -39,22 +39,29 @@ extension PendingStatus {
     return all
   }
 
-  /// When the values that wait in lanes are sent; see ``all(of:in:at:)``.
+  /// When the values that wait in lanes are sent if nothing changes; see ``all(of:in:at:)``.
   ///
-  /// Takes time in proportion to everything that waits in lanes.
+  /// Empty without a connection. Takes time in proportion to everything that waits in lanes.
   package static func sendTimes(
     in machine: borrowing CommandStateMachine,
     after now: Moment
   ) -> [KeyIndex: Moment] {
     let queue = machine.sendQueue
+    guard queue.isConnected, queue.lanes.count > 0 else { return [:] }
     var isAlone: Set<UInt64> = []
-    return queue.sendTimes(after: now, ignoresLimits: machine.isClosing) { key in
-      guard let number = queue[key]?.change.origin?.group?.number, !isAlone.contains(number)
-      else { return queue.companions(of: key) }
-      if let keys = GroupMessage.keys(ledBy: key, in: machine) { return keys }
-      isAlone.insert(number)
-      return queue.companions(of: key)
-    }
+    return queue.lanes.sendTimes(
+      after: now,
+      ignoresLimits: machine.isClosing,
+      flow: { queue[$0]?.change.flow ?? 0 },
+      device: { queue.facts[$0].device },
+      companions: { key in
+        if let number = queue[key]?.change.origin?.group?.number, !isAlone.contains(number) {
+          if let keys = GroupMessage.keys(ledBy: key, in: machine) { return keys }
+          isAlone.insert(number)
+        }
+        return queue.companions(of: key).filter { queue[$0] != nil }
+      }
+    )
   }
 
   /// What waits for `key`, the newest value; `nil` when nothing does.
@@ -100,7 +107,7 @@ extension PendingStatus {
   }
 }
 
-/// What commands wait for, and when they will be sent.
+/// What commands wait for.
 extension SendQueue {
   /// What the command of `key` waits for.
   func waits(_ key: KeyIndex) -> PendingReason {
@@ -121,24 +128,5 @@ extension SendQueue {
       statuses[place].waiting += count
     }
     return statuses
-  }
-
-  /// When everything in a lane gets its token if nothing changes; empty without a connection.
-  ///
-  /// `companions` names the keys that are sent with another one, if they have commands. Takes time
-  /// in proportion to everything that waits in lanes.
-  func sendTimes(
-    after now: Moment,
-    ignoresLimits: Bool,
-    companions: (KeyIndex) -> [KeyIndex]
-  ) -> [KeyIndex: Moment] {
-    guard isConnected, lanes.count > 0 else { return [:] }
-    return lanes.sendTimes(
-      after: now,
-      ignoresLimits: ignoresLimits,
-      flow: { self[$0]?.change.flow ?? 0 },
-      device: { facts[$0].device },
-      companions: { key in companions(key).filter { self[$0] != nil } }
-    )
   }
 }
