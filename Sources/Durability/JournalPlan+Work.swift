@@ -42,14 +42,14 @@ extension JournalPlan {
     switch result {
     case .done:
       switch ended.kind {
-      case .commit:
-        schedule.succeeded()
-        applyCommit(ended)
+      case .commit: schedule.succeeded()
       case .rebuild:
-        applyRebuild(ended)
+        keys.removeRows()
         recover()
       case .reopen: preconditionFailure("Opening ends with what the file holds, or fails.")
       }
+      for (key, row) in ended.puts { self[key].disk = row }
+      for key in ended.removals { self[key].disk = nil }
       reportDurable(through: ended.through)
     case .failed(let fault): fail(fault, at: now)
     case .reopened(let contents):
@@ -116,16 +116,6 @@ extension JournalPlan {
   }
 
   // MARK: - Results
-
-  private mutating func applyCommit(_ ended: Running) {
-    for (key, row) in ended.puts { self[key].disk = row }
-    for key in ended.removals { self[key].disk = nil }
-  }
-
-  private mutating func applyRebuild(_ ended: Running) {
-    keys.removeRows()
-    for (key, row) in ended.puts { self[key].disk = row }
-  }
 
   private mutating func reportDurable(through: UInt64) {
     guard through > durableThrough else { return }

@@ -170,11 +170,8 @@ package struct JSONPointer: Hashable, Sendable {
   }
 
   private static func arrayIndex(_ token: String) -> Int? {
-    let digits = token.utf8
-    guard let first = digits.first, digits.allSatisfy({ (0x30...0x39).contains($0) }),
-      first != 0x30 || digits.count == 1
-    else { return nil }
-    return Int(token)
+    guard let index = Int(token), index >= 0, String(index) == token else { return nil }
+    return index
   }
 }
 
