@@ -222,7 +222,7 @@ extension CommandStateMachine {
     let transitionTime = commands.map(\.transitionTime).max() ?? .zero
     for (key, command) in zip(keys, commands) {
       var flight = InFlightCommand(
-        command,
+        command: command,
         message: message,
         transitionTime: transitionTime,
         restTime: restTime(of: key, transitionTime)

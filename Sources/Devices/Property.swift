@@ -225,16 +225,6 @@ extension Property {
     return try kind.value(from: input)
   }
 
-  /// Reads a bare payload or argument: `40`, `on`, `heat`, `#ff8800`.
-  ///
-  /// Text that starts with `{`, `[` or `"` is JSON: parse it and use ``value(from:)``.
-  ///
-  /// - Throws: ``ValidationError`` when the text is not a value of this property.
-  package func value(fromText text: String) throws(ValidationError) -> Value {
-    if case .text = kind, !isReadOnly { return .text(text) }
-    return try value(from: .string(text))
-  }
-
   /// Reads a bare payload from bytes.
   ///
   /// Creates no `String` for numbers and booleans.

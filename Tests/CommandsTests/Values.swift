@@ -52,7 +52,7 @@ extension InFlightCommand {
     restTime: Duration? = .seconds(5)
   ) -> InFlightCommand {
     InFlightCommand(
-      command,
+      command: command,
       message: message,
       transitionTime: transitionTime,
       restTime: restTime

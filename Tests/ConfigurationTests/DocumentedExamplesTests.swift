@@ -56,7 +56,7 @@ struct DocumentedExamplesTests {
     #expect(brightness.command.topic == "zigbee2mqtt/desk_lamp/set")
     #expect(brightness.confirm == Confirmation())
     var payload: [UInt8] = []
-    let value = try brightness.value(fromText: "40")
+    let value = try brightness.value(from: .string("40"))
     brightness.command.payload.render(brightness.wireValue(of: value), into: &payload)
     #expect(String(decoding: payload, as: UTF8.self) == #"{"brightness":40}"#)
 

@@ -40,7 +40,7 @@ struct ProfileTests {
   /// The payload for a value in text form.
   private func payload(_ text: String, _ property: Property) throws -> String {
     var bytes: [UInt8] = []
-    let value = try property.value(fromText: text)
+    let value = try property.value(from: .string(text))
     property.command.payload.render(property.wireValue(of: value), into: &bytes)
     return String(decoding: bytes, as: UTF8.self)
   }

@@ -40,7 +40,7 @@ extension Property {
   /// The result of reading text: the value's bare text, or the error.
   func reading(_ text: String) -> String {
     do throws(ValidationError) {
-      return try value(fromText: text).bareText
+      return try value(from: .string(text)).bareText
     } catch {
       return "\(error)"
     }

@@ -26,7 +26,7 @@ struct FieldTests {
 
   private static func sent(_ text: String, by property: Property) throws -> String {
     var bytes: [UInt8] = []
-    let value = try property.value(fromText: text)
+    let value = try property.value(from: .string(text))
     property.command.payload.render(property.wireValue(of: value), into: &bytes)
     return "\(property.command.topic) \(String(decoding: bytes, as: UTF8.self))"
   }

@@ -113,7 +113,7 @@ struct HomeAssistantTests {
     ] {
       let property = try #require(properties.first { $0.id == prefix + id })
       var bytes: [UInt8] = []
-      let value = try property.value(fromText: text)
+      let value = try property.value(from: .string(text))
       property.command.payload.render(property.wireValue(of: value), into: &bytes)
       #expect(String(decoding: bytes, as: UTF8.self) == sent)
       #expect(

@@ -254,7 +254,7 @@ struct Zigbee2MQTTTests {
     let text = try #require(Fixture.plan(announced).files.first).text
     let property = try #require(try Loaded.devices(["a.yaml": text]).first?.properties.first)
     do throws(ValidationError) {
-      #expect(try property.value(fromText: given).bareText == result)
+      #expect(try property.value(from: .string(given)).bareText == result)
     } catch {
       #expect(error.description == result)
     }

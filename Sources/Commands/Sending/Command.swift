@@ -105,11 +105,4 @@ struct InFlightCommand {
   var refusal: String?
   /// Whether it ended while the stage was `sending`: nothing of it is emitted any more.
   var isEnded = false
-
-  init(_ command: Command, message: Int64, transitionTime: Duration, restTime: Duration?) {
-    self.command = command
-    self.message = message
-    self.transitionTime = transitionTime
-    self.restTime = restTime
-  }
 }
