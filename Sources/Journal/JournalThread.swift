@@ -148,13 +148,6 @@ enum JournalProblem: Error {
     case .fault(let fault): fault
     }
   }
-
-  /// Runs `body`, whose failure is a fault.
-  static func faults<Result: ~Copyable>(
-    _ body: () throws(JournalFault) -> Result
-  ) throws(JournalProblem) -> Result {
-    do throws(JournalFault) { return try body() } catch { throw .fault(error) }
-  }
 }
 
 /// Reads this machine's clocks.

@@ -53,13 +53,14 @@ struct JournalStore: ~Copyable, Sendable {
   mutating func open(clock: JournalClock) throws(JournalProblem) -> JournalContents {
     file = nil
     identity = nil
-    path = try JournalProblem.faults { () throws(JournalFault) in
-      try Files.resolved(configuredPath)
+    let refusal: JournalRefusal?
+    do throws(JournalFault) {
+      path = try Files.resolved(configuredPath)
+      refusal = try findRefusal()
+    } catch {
+      throw .fault(error)
     }
-    for suffix in ["", "-wal", "-lock", ".building", ".building-journal", ".new"] {
-      try check(path + suffix)
-    }
-    try refuseForeign()
+    if let refusal { throw .refused(refusal) }
     if lock == nil { lock = try FileLock(of: path) }
     do throws(JournalFault) {
       try finishReplacement()
@@ -140,33 +141,32 @@ struct JournalStore: ~Copyable, Sendable {
 
   // MARK: - Checks before opening
 
-  /// Refuses what must not be trusted, or written to.
-  private func check(_ path: String) throws(JournalProblem) {
-    let found = try JournalProblem.faults { () throws(JournalFault) in try Files.status(path) }
-    guard let status = found else { return }
-    if status.isLink { throw .refused(.symbolicLink(path: path)) }
-    guard status.isRegular else { throw .refused(.notARegularFile(path: path)) }
-    // Under its other name a second process would find neither the lock nor the log of the first.
-    guard status.links <= 1 else { throw .refused(.hardLink(path: path)) }
-    switch FileTrust(owner: status.owner, mode: status.mode).flaw(for: FileTrust.user) {
-    case .foreignOwner(let owner, let expected):
-      throw .refused(.foreignOwner(path: path, owner: owner, expected: expected))
-    case .openToOthers(let mode): throw .refused(.openToOthers(path: path, mode: mode))
-    case nil: break
+  /// Why the files must not be trusted, or written to; a file of a newer version or another program
+  /// is not opened for that.
+  private func findRefusal() throws(JournalFault) -> JournalRefusal? {
+    for suffix in ["", "-wal", "-lock", ".building", ".building-journal", ".new"] {
+      if let refusal = try refusal(of: path + suffix) { return refusal }
+    }
+    guard try Files.status(path) != nil else { return nil }
+    switch JournalFormat.judge(try Files.head(of: path, count: 100)) {
+    case .ours, .damaged: return nil
+    case .foreign: return .notAJournal(path: path)
+    case .newer(let found):
+      return .newerFormat(path: path, found: found, supported: JournalFormat.version)
     }
   }
 
-  /// Refuses a file of a newer version or another program without opening it.
-  private func refuseForeign() throws(JournalProblem) {
-    let head = try JournalProblem.faults { () throws(JournalFault) in
-      try Files.status(path) == nil ? nil : try Files.head(of: path, count: 100)
-    }
-    guard let head else { return }
-    switch JournalFormat.judge(head) {
-    case .ours, .damaged: return
-    case .foreign: throw .refused(.notAJournal(path: path))
-    case .newer(let found):
-      throw .refused(.newerFormat(path: path, found: found, supported: JournalFormat.version))
+  private func refusal(of path: String) throws(JournalFault) -> JournalRefusal? {
+    guard let status = try Files.status(path) else { return nil }
+    if status.isLink { return .symbolicLink(path: path) }
+    guard status.isRegular else { return .notARegularFile(path: path) }
+    // Under its other name a second process would find neither the lock nor the log of the first.
+    guard status.links <= 1 else { return .hardLink(path: path) }
+    switch FileTrust(owner: status.owner, mode: status.mode).flaw(for: FileTrust.user) {
+    case .foreignOwner(let owner, let expected):
+      return .foreignOwner(path: path, owner: owner, expected: expected)
+    case .openToOthers(let mode): return .openToOthers(path: path, mode: mode)
+    case nil: return nil
     }
   }
 
