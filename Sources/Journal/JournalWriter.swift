@@ -74,7 +74,7 @@ final class JournalWriter: Sendable {
   var isClosed: Bool { outbox.withLock { $0.isClosed } }
 
   /// The thread's side.
-  private final class Job: @unchecked Sendable {
+  @safe private final class Job: @unchecked Sendable {
     // Made before the thread starts, and used by it alone.
     private let writer: JournalWriter
     private var store: JournalStore
