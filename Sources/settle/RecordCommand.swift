@@ -108,7 +108,7 @@ private struct RecordingNotes {
   /// How long to wait before the next rewrite; `nil` while the line is up to date.
   var patience: Int32? { isAlone && shown != count ? next.remainingMilliseconds : nil }
 
-  var summary: String { "\(count) \(count == 1 ? "change" : "changes") recorded" }
+  var summary: String { "\(CountText.text(count, "change")) recorded" }
 
   mutating func show() {
     guard isAlone, shown != count, next.remainingMilliseconds == 0 else { return }

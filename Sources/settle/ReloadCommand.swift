@@ -42,7 +42,7 @@ struct ReloadCommand: GatewayCommand {
     }
     if connection.json { return StandardOutput.print(bytes: reply.line) }
     StandardOutput.print(
-      "\(Self.counted(report.devices, "device")), \(Self.counted(report.keys, "key"))"
+      "\(CountText.text(report.devices, "device")), \(CountText.text(report.keys, "key"))"
     )
     for key in report.added { StandardOutput.print("added    \(key)") }
     for key in report.removed { StandardOutput.print("removed  \(key)") }
@@ -52,9 +52,5 @@ struct ReloadCommand: GatewayCommand {
       let sections = report.restart.joined(separator: ", ")
       Terminal.complain("changed sections that apply only after a restart: \(sections)")
     }
-  }
-
-  private static func counted(_ count: Int, _ what: String) -> String {
-    "\(count) \(what)\(count == 1 ? "" : "s")"
   }
 }

@@ -80,16 +80,13 @@ package struct ScreenRenderer {
     let shown = screen.list.shownCount
     let open = screen.rows.pendingCount
     let dot = " \(glyphs.dot) "
-    let all = count(screen.rows.deviceCount, "device", "devices")
+    let all = CountText.text(screen.rows.deviceCount, "device")
     let properties =
       screen.list.filter.isEmpty
-      ? count(shown, "property", "properties") : "\(shown) of \(screen.rows.count) properties"
+      ? CountText.text(shown, "property", "properties")
+      : "\(shown) of \(screen.rows.count) properties"
     let pending = open > 0 ? "\(dot)\(open) pending" : ""
     return [all + dot + properties + pending, properties + pending, properties, ""]
-  }
-
-  private func count(_ number: Int, _ one: String, _ many: String) -> String {
-    "\(number) \(number == 1 ? one : many)"
   }
 
   private mutating func help(_ offset: Int) {
@@ -206,7 +203,7 @@ extension ScreenRenderer {
     if case .ended(let phase, .some(let reason), _) = row.progress {
       parts.insert("\(phase.rawValue): \(reason)", at: 1)
     } else if let tally = row.tally, row.pendingChanges == 0, tally.changes > 1 {
-      let commands = count(tally.commands, "command", "commands")
+      let commands = CountText.text(tally.commands, "command")
       parts.insert("\(tally.changes) changes \(glyphs.arrow) \(commands)", at: 1)
     }
     let separator = "  \(glyphs.dot)  "

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Control
 package import LastOut
 internal import Values
 
@@ -22,14 +23,14 @@ package struct AdviceText {
 
   /// The whole advice, with a line break at its end.
   package var text: String {
-    let changes = TimelinePlot.counted(advice.changeCount, "change")
-    let gestures = TimelinePlot.counted(advice.gestureCount, "gesture")
+    let changes = CountText.text(advice.changeCount, "change")
+    let gestures = CountText.text(advice.gestureCount, "gesture")
     let head = "\(marks.shown(Excerpt.visible(advice.key.name))): \(changes) in \(gestures)"
     if advice.key.isAction {
       return head + "; an action sends every change, so it has no policy to choose\n"
     }
     if advice.isOfNoConsequence, let row = advice.rows.first {
-      let commands = TimelinePlot.counted(row.outcome.commands.count, "command")
+      let commands = CountText.text(row.outcome.commands.count, "command")
       return head + "; every policy sends \(commands)\n"
     }
     let lines = [head, ""] + table + [""] + legend + [""] + picture + [""] + paste

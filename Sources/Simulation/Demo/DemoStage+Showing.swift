@@ -115,9 +115,9 @@ extension DemoStage {
     screen.line()
     let changes = ledger.order.reduce(0) { $0 + ledger[$1].changes }
     let statistics = gateway.statistics
-    let messages = TimelinePlot.counted(Int(statistics.published), "message")
+    let messages = CountText.text(Int(statistics.published), "message")
     screen.line([
-      .init("\(TimelinePlot.counted(changes, "change")) in, \(messages) out", .bold),
+      .init("\(CountText.text(changes, "change")) in, \(messages) out", .bold),
       .init(
         "; no value left the queue more than "
           + "\(DemoSummary.milliseconds(statistics.worstLateness)) after it was due."
@@ -137,7 +137,7 @@ extension DemoStage {
     let replay = DirectReplay(script, registry: registry, devices: house.devices)
     var line =
       "Without Settle (same gestures, same devices, computed): "
-      + TimelinePlot.counted(replay.commands, "command")
+      + CountText.text(replay.commands, "command")
     if replay.dropped > 0 { line += ", \(replay.dropped) of them lost by busy devices" }
     screen.line(line + ".")
     for mismatch in replay.mismatches {

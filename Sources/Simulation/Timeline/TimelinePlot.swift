@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Control
 internal import Devices
 package import JSON
 package import LastOut
@@ -60,15 +61,10 @@ package struct TimelinePlot: Sendable {
   }
 
   private func summary(of track: Track) -> String {
-    let changes = Self.counted(track.changes.count, "change")
-    let counts = "\(changes) in, \(Self.counted(track.runs.count, "command")) out"
+    let changes = CountText.text(track.changes.count, "change")
+    let counts = "\(changes) in, \(CountText.text(track.runs.count, "command")) out"
     guard let last = track.runs.last else { return counts }
     return counts + ", the last \(last.valueText) at \(TimelineAxis.text(last.at))"
-  }
-
-  /// `1 change`, or `3 changes`.
-  static func counted(_ number: Int, _ noun: String) -> String {
-    "\(number) \(noun)\(number == 1 ? "" : "s")"
   }
 
   static func trimmed(_ line: String) -> Substring {
