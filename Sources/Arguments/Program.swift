@@ -162,6 +162,13 @@ extension Program {
 
 /// Standard output, for results; unbuffered.
 package enum StandardOutput {
+  /// The columns of the terminal; `nil` where standard output is none, or does not report them.
+  package static var columns: Int? {
+    var size = winsize()
+    guard unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 else { return nil }
+    return size.ws_col > 0 ? Int(size.ws_col) : nil
+  }
+
   /// Writes one line.
   package static func print(_ line: String) { write(Array((line + "\n").utf8)) }
 

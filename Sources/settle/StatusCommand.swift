@@ -78,7 +78,7 @@ struct StatusCommand: GatewayCommand {
 
   private func show(_ report: StatusReport) {
     if connection.json { return StandardOutput.print(bytes: JSONWriter.bytes(report.json)) }
-    for line in StatusText.lines(of: report, width: Terminal.width ?? 100) {
+    for line in StatusText.lines(of: report, width: StandardOutput.columns ?? 100) {
       StandardOutput.print(Terminal.colored(line.text, Terminal.color(of: line.tone)))
     }
   }

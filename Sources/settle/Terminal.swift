@@ -25,13 +25,6 @@ enum Terminal {
     isInteractive && (SocketPath.environment("NO_COLOR") ?? "").isEmpty
     && SocketPath.environment("TERM") != "dumb"
 
-  /// The columns of the terminal; `nil` where standard output is none, or does not report them.
-  static var width: Int? {
-    var size = winsize()
-    guard unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 else { return nil }
-    return size.ws_col > 0 ? Int(size.ws_col) : nil
-  }
-
   /// Writes a message to standard error, after the program's name.
   static func complain(_ message: String) {
     StandardError.write("settle: \(Excerpt.visible(message, keepingLines: true))")
@@ -91,7 +84,7 @@ struct TextTable {
       max(headings[column].count, rows.map { $0[column].text.count }.max() ?? 0)
     }
     let total = widths.reduce(0, +) + Self.gap * (widths.count - 1)
-    let isNarrow = Terminal.width.map { total > $0 } ?? false
+    let isNarrow = StandardOutput.columns.map { total > $0 } ?? false
     for row in [headings.map { Cell($0, .faint) }] + rows {
       StandardOutput.print(isNarrow ? stacked(row, widths) : aligned(row[...], widths[...]))
     }

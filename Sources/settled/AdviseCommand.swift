@@ -192,7 +192,7 @@ struct AdviseCommand: DaemonCommand {
       if number > 0 { StandardOutput.print("") }
       let text = AdviceText(
         advice,
-        width: TerminalSize.columns ?? 80,
+        width: StandardOutput.columns ?? 80,
         marks: TerminalLocale.isUTF8 ? .unicode : .ascii
       )
       StandardOutput.show(text.text)

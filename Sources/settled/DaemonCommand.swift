@@ -1,7 +1,6 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import Arguments
 import Configuration
 import Operations
@@ -48,16 +47,6 @@ extension DaemonCommand {
   /// Writes a message to standard error, after the command's name.
   func complain(_ message: String) {
     StandardError.write("settle \(Self.name): \(message)")
-  }
-}
-
-/// How wide the terminal at standard output is.
-enum TerminalSize {
-  /// `nil` when standard output is not a terminal or does not report its size.
-  static var columns: Int? {
-    var size = winsize()
-    let isKnown = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
-    return isKnown ? Int(size.ws_col) : nil
   }
 }
 

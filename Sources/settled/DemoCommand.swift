@@ -92,7 +92,7 @@ struct DemoCommand: DaemonCommand {
     return DemoScreen(
       isInteractive: isTerminal,
       hasColor: isTerminal && environment["NO_COLOR", default: ""].isEmpty,
-      width: TerminalSize.columns ?? 100,
+      width: StandardOutput.columns ?? 100,
       write: { StandardOutput.write(Array($0.utf8)) }
     )
   }

@@ -87,7 +87,7 @@ struct ProfilesCommand: DaemonCommand {
 /// Rows of text: aligned on a terminal, tab separated in a pipe.
 private enum ColumnText {
   static func print(_ rows: [[String]]) {
-    guard let room = TerminalSize.columns else {
+    guard let room = StandardOutput.columns else {
       for row in rows { StandardOutput.print(row.joined(separator: "\t")) }
       return
     }

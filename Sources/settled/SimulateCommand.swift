@@ -142,7 +142,7 @@ struct SimulateCommand: DaemonCommand {
     flush(&session)
     if let plot = session.plot {
       let text = plot.text(
-        width: TerminalSize.columns ?? 80,
+        width: StandardOutput.columns ?? 80,
         marks: TerminalLocale.isUTF8 ? .unicode : .ascii
       )
       StandardOutput.show(text)

@@ -91,7 +91,7 @@ struct StatusCommand: ConfiguredCommand {
 
   private func show(_ report: StatusReport) {
     if json { return StandardOutput.print(bytes: JSONWriter.bytes(report.json)) }
-    for line in StatusText.lines(of: report, width: TerminalSize.columns ?? 100) {
+    for line in StatusText.lines(of: report, width: StandardOutput.columns ?? 100) {
       StandardOutput.print(line.text)
     }
   }
