@@ -90,26 +90,16 @@ package final class SpawnedProcess {
 
     let program = arguments.first ?? ""
     var process = pid_t()
+    func spawn(
+      _ arguments: UnsafePointer<UnsafeMutablePointer<CChar>?>,
+      _ environment: UnsafePointer<UnsafeMutablePointer<CChar>?>
+    ) -> Int32 {
+      unsafe posix_spawnp(&process, program, &files, &attributes, arguments, environment)
+    }
     let code = unsafe CStringArray.with(arguments) { arguments in
-      guard let environment else {
-        return unsafe posix_spawnp(
-          &process,
-          program,
-          &files,
-          &attributes,
-          arguments,
-          environ
-        )
-      }
+      guard let environment else { return unsafe spawn(arguments, environ) }
       return unsafe CStringArray.with(environment.map { "\($0)=\($1)" }) { environment in
-        unsafe posix_spawnp(
-          &process,
-          program,
-          &files,
-          &attributes,
-          arguments,
-          environment
-        )
+        unsafe spawn(arguments, environment)
       }
     }
     guard code == 0 else {
