@@ -45,7 +45,13 @@ enum SafeFile {
       throw Problem(message: "has \(status.st_size) bytes; at most \(limit) are read")
     }
     let trust = FileTrust(owner: status.st_uid, mode: status.st_mode)
-    return (try readAll(descriptor, limit: limit), trust)
+    guard let bytes = WholeFile.read(descriptor, limit: limit) else {
+      throw Problem(message: describe(errno))
+    }
+    guard bytes.count <= limit else {
+      throw Problem(message: "grew beyond \(limit) bytes while it was read")
+    }
+    return (bytes, trust)
   }
 
   /// The names in a folder that end with `suffix`, sorted by bytes.
@@ -83,21 +89,6 @@ enum SafeFile {
   private static func isLink(_ path: String) -> Bool {
     var status = stat()
     return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
-  }
-
-  private static func readAll(_ descriptor: Int32, limit: Int) throws(Problem) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 65_536)
-    while true {
-      let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw Problem(message: describe(errno)) }
-      if count == 0 { return bytes }
-      bytes.append(contentsOf: chunk[..<count])
-      guard bytes.count <= limit else {
-        throw Problem(message: "grew beyond \(limit) bytes while it was read")
-      }
-    }
   }
 
   private static func describe(_ code: Int32) -> String {

@@ -3,6 +3,7 @@
 
 internal import Configuration
 package import Glibc
+internal import Operations
 
 /// Files that are replaced as a whole.
 package enum AtomicFile {
@@ -24,16 +25,11 @@ package enum AtomicFile {
     guard status.st_size <= limit else {
       throw FileError(path, "has \(status.st_size) bytes; at most \(limit) are read")
     }
-    var bytes: [UInt8] = []
-    var part = [UInt8](repeating: 0, count: 1 << 16)
-    while true {
-      let count = unsafe Glibc.read(descriptor, &part, part.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw FileError(path, words(errno)) }
-      if count == 0 { return bytes }
-      bytes += part[..<count]
-      guard bytes.count <= limit else { throw FileError(path, "grew while it was read") }
+    guard let bytes = WholeFile.read(descriptor, limit: limit) else {
+      throw FileError(path, words(errno))
     }
+    guard bytes.count <= limit else { throw FileError(path, "grew while it was read") }
+    return bytes
   }
 
   /// Writes a temporary file beside `path`, synchronizes it to disk, and renames it to `path`, which

@@ -194,13 +194,7 @@ package enum TextFile {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
-    var bytes: [UInt8] = []
-    var part = [UInt8](repeating: 0, count: 1 << 16)
-    while true {
-      let count = unsafe Glibc.read(descriptor, &part, part.count)
-      guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
-      bytes += part[..<count]
-    }
+    return String(decoding: WholeFile.read(descriptor) ?? [], as: UTF8.self)
   }
 }
 
