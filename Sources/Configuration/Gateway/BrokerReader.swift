@@ -133,7 +133,7 @@ enum BrokerURL {
       }
       return .unix(path: String(path))
     }
-    guard let (scheme, rest) = split(text) else {
+    guard let (scheme, rest) = split(text), !scheme.isEmpty else {
       let suggestion = text.contains("/") ? nil : "mqtt://\(text)"
       throw Problem(message: "expected \(forms)", suggestion: suggestion)
     }
@@ -217,9 +217,10 @@ enum BrokerURL {
     return (String(host), number)
   }
 
-  private static func split(_ text: String) -> (scheme: String, rest: String)? {
+  /// What precedes and what follows the `://` of an address; `nil` where it has none.
+  static func split(_ text: String) -> (scheme: String, rest: String)? {
     let bytes = Array(text.utf8)
-    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0,
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
       bytes[colon...].starts(with: "://".utf8)
     else { return nil }
     return (

@@ -155,35 +155,28 @@ struct ClusterReader {
 
   /// A server's address with its port.
   static func server(_ text: String) throws(BrokerURL.Problem) -> String {
-    guard let end = text.firstIndex(of: ":"), text[end...].hasPrefix("://") else {
+    guard let (scheme, rest) = BrokerURL.split(text) else {
       throw BrokerURL.Problem(
         message: "expected \(forms)",
         suggestion: text.contains("/") ? nil : "nats://\(text)"
       )
     }
-    let scheme = String(text[..<end])
-    var rest = text[text.index(end, offsetBy: 3)...]
     guard scheme == "nats" || scheme == "tls" else {
-      throw BrokerURL.Problem(
-        message: "unknown scheme '\(scheme.prefix(20))'; expected \(forms)",
-        suggestion: nil
-      )
+      throw BrokerURL.Problem(message: "unknown scheme '\(scheme.prefix(20))'; expected \(forms)")
     }
     guard !rest.contains("@") else {
       throw BrokerURL.Problem(
         message: "no user or password in the address; use 'credentials_file', or 'username' and"
-          + " 'password_file'",
-        suggestion: nil
+          + " 'password_file'"
       )
     }
-    if rest.hasSuffix("/") { rest.removeLast() }
-    guard !rest.contains(where: { $0 == "/" || $0 == "?" || $0 == "#" }) else {
+    let authority = rest.hasSuffix("/") ? rest.dropLast() : rest[...]
+    guard !authority.contains(where: { $0 == "/" || $0 == "?" || $0 == "#" }) else {
       throw BrokerURL.Problem(
-        message: "an address of NATS ends after the port; expected \(forms)",
-        suggestion: nil
+        message: "an address of NATS ends after the port; expected \(forms)"
       )
     }
-    let (host, number) = try BrokerURL.hostAndPort(rest, standard: port)
+    let (host, number) = try BrokerURL.hostAndPort(authority, standard: port)
     return address(scheme, host, number)
   }
 
