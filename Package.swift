@@ -177,7 +177,7 @@ let testing = tests(
   """
   LastOutTests: LastOut LastOutTesting
   DevicesTests: Devices JSON LastOut Values
-  ConfigurationTests: Configuration Devices JSON LastOut Routing Values
+  ConfigurationTests: Configuration Devices JSON LastOut Operations Routing Values
   CommandsTests: Commands Devices JSON LastOut LastOutTesting Values
   ControlTests: Control Devices JSON Operations Values
   ScreenTests: Control Devices JSON LastOut Screen Values

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import Operations
 import Routing
 internal import Values
 
@@ -433,7 +434,7 @@ struct RouteChecks {
     left == right || endpoints(left).contains { endpoints(right).contains($0) }
   }
 
-  private func endpoints(_ name: String?) -> [BrokerConfiguration.Endpoint] {
+  private func endpoints(_ name: String?) -> [BrokerEndpoint] {
     guard let name else { return settings.mqtt.endpoints }
     return settings.brokers[name]?.endpoints ?? []
   }

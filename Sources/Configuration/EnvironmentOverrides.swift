@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Operations
 internal import Values
 
 /// Settings from environment variables, which override the settings file.
@@ -40,7 +41,7 @@ struct EnvironmentOverrides {
     if let url = value("SETTLE_MQTT_URL") {
       positions.main.url = position("SETTLE_MQTT_URL")
       do throws(BrokerURL.Problem) {
-        var endpoints: [BrokerConfiguration.Endpoint] = []
+        var endpoints: [BrokerEndpoint] = []
         for address in url.split(whereSeparator: { $0 == " " || $0 == "," }) {
           endpoints.append(try BrokerURL.parse(String(address)))
         }

@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Operations
 
 /// The addresses of the brokers of a connection, of which each attempt tries one; a round tries
 /// all, then the client waits.
 struct AddressRound: Hashable, Sendable {
-  typealias Endpoint = MQTTConfiguration.Endpoint
-
   /// What an attempt connects to.
   struct Target: Hashable, Sendable {
-    var endpoint: Endpoint
+    var endpoint: BrokerEndpoint
     /// The address in numbers, or the path of a socket; empty until the name is resolved.
     var address = ""
     /// Whether it is tried with MQTT 3.1.1 because it did not understand MQTT 5.
@@ -24,7 +23,7 @@ struct AddressRound: Hashable, Sendable {
   private var problems: [ConnectionProblem] = []
 
   /// Begins a round, unless one has targets left.
-  mutating func begin(_ endpoints: [Endpoint]) {
+  mutating func begin(_ endpoints: [BrokerEndpoint]) {
     guard untried.isEmpty else { return }
     let first = endpoints.filter { $0 == proven?.endpoint }
     let others = endpoints.filter { $0 != proven?.endpoint }

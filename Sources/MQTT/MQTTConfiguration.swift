@@ -2,14 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastOut
+package import Operations
 
 /// The address of a broker, and the credentials and options of the connection.
 package struct MQTTConfiguration: Hashable, Sendable {
-  package enum Endpoint: Hashable, Sendable {
-    case tcp(host: String, port: Int)
-    case tls(host: String, port: Int)
-    case unix(path: String)
-  }
   package enum ProtocolVersion: Hashable, Sendable { case v311, v5 }
   package struct Will: Hashable, Sendable {
     package var topic: String
@@ -26,9 +22,9 @@ package struct MQTTConfiguration: Hashable, Sendable {
       self.retain = retain
     }
   }
-  package var endpoint: Endpoint
+  package var endpoint: BrokerEndpoint
   /// Further brokers, tried in turn after the first.
-  package var alternatives: [Endpoint] = []
+  package var alternatives: [BrokerEndpoint] = []
   package var version: ProtocolVersion = .v5
   /// Whether a broker that does not speak MQTT 5 is used with 3.1.1.
   package var allowsOlderVersion = false
@@ -55,7 +51,7 @@ package struct MQTTConfiguration: Hashable, Sendable {
   /// The maximum number of unacknowledged publishes.
   package var window = 20
 
-  package init(endpoint: Endpoint, clientID: String) {
+  package init(endpoint: BrokerEndpoint, clientID: String) {
     self.endpoint = endpoint
     self.clientID = clientID
   }
@@ -93,16 +89,5 @@ extension MQTTConfiguration {
   var largestUnfinished: Int {
     let known = maximumPacket + (1 << 18)
     return version == .v5 ? known : max(known, 16 << 20)
-  }
-}
-
-extension MQTTConfiguration.Endpoint: CustomStringConvertible {
-  /// The address as a URL.
-  package var description: String {
-    switch self {
-    case .tcp(let host, let port): "mqtt://\(host):\(port)"
-    case .tls(let host, let port): "mqtts://\(host):\(port)"
-    case .unix(let path): "unix:\(path)"
-    }
   }
 }

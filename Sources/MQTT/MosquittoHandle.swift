@@ -4,6 +4,7 @@
 import CMosquitto
 import COpenSSL
 import Glibc
+import Operations
 
 /// Owns one `struct mosquitto`, for one connection attempt; destroyed exactly once.
 ///

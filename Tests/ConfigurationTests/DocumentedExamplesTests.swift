@@ -6,6 +6,7 @@ import Devices
 import FoundationEssentials
 import JSON
 import LastOut
+import Operations
 import Routing
 import Testing
 import Values

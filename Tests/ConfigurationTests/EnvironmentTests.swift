@@ -3,6 +3,7 @@
 
 import Configuration
 import FoundationEssentials
+import Operations
 import Testing
 
 struct EnvironmentTests {

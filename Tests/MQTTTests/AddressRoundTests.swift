@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Operations
 import Testing
 
 @testable import MQTT
@@ -107,7 +108,7 @@ import Testing
   }
 
   @Test mutating func `brokers are tried in turn, the one of the latest connection first`() throws {
-    let brokers: [MQTTConfiguration.Endpoint] = [
+    let brokers: [BrokerEndpoint] = [
       .tcp(host: "a", port: 1), .tls(host: "b", port: 2),
     ]
     var order: [String] = []

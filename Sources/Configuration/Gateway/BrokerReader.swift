@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import Glibc
+import Operations
 import Values
 
 /// Reads the connection to a broker: `mqtt:`, and each entry of `brokers:`.
@@ -45,7 +46,7 @@ struct BrokerReader {
   /// Reads `url`: one address, or a list.
   private func readAddresses(_ fields: Section, into broker: inout BrokerConfiguration) {
     guard let node = fields["url"] else { return }
-    var endpoints: [BrokerConfiguration.Endpoint] = []
+    var endpoints: [BrokerEndpoint] = []
     for element in node.elements ?? [node] {
       guard let url = element.text else {
         problems.add(element, "url", expected: BrokerURL.forms)
@@ -122,7 +123,7 @@ enum BrokerURL {
     var suggestion: String?
   }
 
-  static func parse(_ text: String) throws(Problem) -> BrokerConfiguration.Endpoint {
+  static func parse(_ text: String) throws(Problem) -> BrokerEndpoint {
     if text.hasPrefix("unix:") {
       var path = text.dropFirst(5)
       if path.hasPrefix("///") { path = path.dropFirst(2) }

@@ -3,6 +3,7 @@
 
 package import Devices
 package import JSON
+package import Operations
 package import Routing
 
 /// The gateway's settings, complete and checked.
@@ -119,14 +120,9 @@ package struct JournalConfiguration: Hashable, Sendable {
 
 /// How to connect to an MQTT broker.
 package struct BrokerConfiguration: Hashable, Sendable {
-  package enum Endpoint: Hashable, Sendable {
-    case tcp(host: String, port: Int)
-    case tls(host: String, port: Int)
-    case unix(path: String)
-  }
-  package var endpoint: Endpoint = .tcp(host: "127.0.0.1", port: 1883)
+  package var endpoint: BrokerEndpoint = .tcp(host: "127.0.0.1", port: 1883)
   /// Further brokers, tried in turn after the first.
-  package var alternatives: [Endpoint] = []
+  package var alternatives: [BrokerEndpoint] = []
   package var username: String?
   /// From a file, the environment or a credential of the service manager.
   package var password: String?
@@ -147,13 +143,13 @@ package struct BrokerConfiguration: Hashable, Sendable {
   /// Whether a password may travel unencrypted to a public host.
   package var allowPlaintext = false
 
-  package var endpoints: [Endpoint] { [endpoint] + alternatives }
+  package var endpoints: [BrokerEndpoint] { [endpoint] + alternatives }
 
   /// The addresses in the words of the settings.
   var urls: String { endpoints.map(\.description).joined(separator: ", ") }
 
   /// Takes the addresses in their order; without any, those so far stay.
-  mutating func use(_ endpoints: [Endpoint]) {
+  mutating func use(_ endpoints: [BrokerEndpoint]) {
     guard let first = endpoints.first else { return }
     endpoint = first
     alternatives = Array(endpoints.dropFirst())

@@ -202,17 +202,6 @@ struct SettingsInForce {
   }
 }
 
-extension BrokerConfiguration.Endpoint: CustomStringConvertible {
-  /// The address as a URL.
-  package var description: String {
-    switch self {
-    case .tcp(let host, let port): "mqtt://\(host):\(port)"
-    case .tls(let host, let port): "mqtts://\(host):\(port)"
-    case .unix(let path): "unix:\(path)"
-    }
-  }
-}
-
 /// One setting as it is in force, and where its value comes from.
 package struct SettingInForce: Hashable, Sendable {
   /// As in the settings file, such as `mqtt.url`.

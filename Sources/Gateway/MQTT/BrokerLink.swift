@@ -171,8 +171,8 @@ final class BrokerLink {
 extension MQTTConfiguration {
   /// The options of a broker's section; `fallbackID` is the client id where it names none.
   package init(_ broker: BrokerConfiguration, fallbackID: String, limits: Limits) {
-    self.init(endpoint: Endpoint(broker.endpoint), clientID: broker.clientID ?? fallbackID)
-    alternatives = broker.alternatives.map(Endpoint.init)
+    self.init(endpoint: broker.endpoint, clientID: broker.clientID ?? fallbackID)
+    alternatives = broker.alternatives
     version = broker.usesMQTT5 ? .v5 : .v311
     allowsOlderVersion = broker.allowsOlderVersion
     username = broker.username
@@ -183,16 +183,5 @@ extension MQTTConfiguration {
     keepalive = broker.keepalive
     // Room for topic and properties around the largest payload.
     maximumPacket = limits.payload + 128 * 1024
-  }
-}
-
-extension MQTTConfiguration.Endpoint {
-  fileprivate init(_ endpoint: BrokerConfiguration.Endpoint) {
-    self =
-      switch endpoint {
-      case .tcp(let host, let port): .tcp(host: host, port: port)
-      case .tls(let host, let port): .tls(host: host, port: port)
-      case .unix(let path): .unix(path: path)
-      }
   }
 }

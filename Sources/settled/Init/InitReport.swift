@@ -8,6 +8,7 @@ import Devices
 import Import
 import JSON
 import MQTT
+import Operations
 import Values
 
 /// The output of `settle init`.
