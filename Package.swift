@@ -193,7 +193,7 @@ let testing = tests(
   ArgumentsTests: Arguments
   OperationsTests: LastOut Operations TestBroker
   FuzzTargetsTests: FuzzTargets
-  MQTTTests: LastOut MQTT Operations TestBroker
+  MQTTTests: Devices LastOut MQTT Operations TestBroker
   JournalTests: CSQLite Durability FaultySync Journal JournalDriver JournalWorker LastOut \
       LastOutTesting
   GatewayTests: Cluster Commands Configuration Control Devices Gateway GatewayCore HomeAssistant \

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
+package import Devices
 package import JSON
 package import LastOut
 package import Values
@@ -13,7 +13,7 @@ extension CommandStateMachine {
   /// Takes the broker's answer to a message; a token that was answered before is ignored.
   package mutating func finish(
     _ token: UInt64,
-    _ outcome: CommandPublish.Outcome,
+    _ outcome: PublishOutcome,
     at now: Moment
   ) {
     var keys = deliveries.publishes.remove(token)

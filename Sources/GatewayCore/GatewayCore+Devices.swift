@@ -242,7 +242,7 @@ extension GatewayCore {
   /// What became of ``Effect/publish(_:)``; a number that was answered before is ignored.
   package mutating func commandFinished(
     _ number: UInt64,
-    _ outcome: CommandPublish.Outcome,
+    _ outcome: PublishOutcome,
     at now: Moment
   ) {
     commands.finish(number, outcome, at: now)

@@ -1,9 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import Devices
 package import JSON
 package import LastOut
-package import Routing
+import Routing
 
 /// Messages that are forwarded from topic to topic.
 extension GatewayCore {
@@ -71,7 +72,7 @@ extension GatewayCore {
 
   /// What became of ``Effect/forward(_:broker:)``; the number of a message that was answered before
   /// is ignored.
-  package mutating func routeFinished(_ number: UInt64, _ outcome: RouteMachine.Outcome) {
+  package mutating func routeFinished(_ number: UInt64, _ outcome: PublishOutcome) {
     routes.finish(number, outcome)
   }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CMosquitto
+import Devices
 import Glibc
 import LastOut
 import Operations

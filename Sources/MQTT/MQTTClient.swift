@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
+package import Devices
 package import LastOut
 package import Operations
 
@@ -32,7 +32,7 @@ package final class MQTTClient {
   /// Called once for each accepted publish.
   ///
   /// May be called before ``publish`` returns.
-  package var onOutcome: ((Token, Outcome) -> Void)?
+  package var onOutcome: ((Token, PublishOutcome) -> Void)?
   /// Called when ``canPublish`` becomes true; never inside ``publish``.
   package var onReady: (() -> Void)?
   /// Called instead of ``onMessage`` for a retained message that no subscription wants.
@@ -258,7 +258,7 @@ package final class MQTTClient {
   /// Reports that the publish of `token` was refused.
   func refuse(_ token: Token, _ reason: String) {
     statistics.refused += 1
-    onOutcome?(token, .refused(reason: reason))
+    onOutcome?(token, .refused(reason))
   }
 
   /// Disconnects, or closes the connection if that takes more than half a second.
@@ -295,16 +295,6 @@ extension MQTTClient {
     case connected(sessionPresent: Bool)
     /// Waiting before the next attempt; `reason` in words.
     case waiting(until: Moment, reason: String)
-  }
-
-  /// The outcome of a publish.
-  package enum Outcome: Hashable, Sendable {
-    /// Acknowledged (QoS 1, 2) or written to the socket (QoS 0).
-    case acknowledged
-    /// Refused by the broker or by the library; sending the same again is pointless.
-    case refused(reason: String)
-    /// The connection ended first; whether the broker received it is unknown.
-    case lost
   }
 
   /// Counters since the client was created.

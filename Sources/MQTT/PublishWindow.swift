@@ -27,9 +27,9 @@ struct PublishWindow: Sendable {
     var quarantined: (topic: String, until: Moment)?
 
     /// The outcome of one of the publishes.
-    func outcome(of entry: Entry, at now: Moment) -> MQTTClient.Outcome {
+    func outcome(of entry: Entry, at now: Moment) -> PublishOutcome {
       guard let quarantined, entry.topic == quarantined.topic else { return .lost }
-      return .refused(reason: PublishWindow.words(now, quarantined.until))
+      return .refused(PublishWindow.words(now, quarantined.until))
     }
   }
 

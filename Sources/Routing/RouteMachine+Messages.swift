@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
+package import Devices
 package import JSON
 package import LastOut
 
@@ -284,7 +284,7 @@ extension RouteMachine {
   }
 
   /// Records the broker's answer; the number of a message that was answered before is ignored.
-  package mutating func finish(_ number: UInt64, _ outcome: Outcome) {
+  package mutating func finish(_ number: UInt64, _ outcome: PublishOutcome) {
     let place = Int(number & 0xFFFF_FFFF)
     guard place < outputs.count else { return }
     let key = KeyIndex(Int32(place))

@@ -21,12 +21,6 @@ package struct RouteMachine: ~Copyable {
     package var trail: String
   }
 
-  package enum Outcome: Sendable {
-    case acknowledged
-    case refused
-    case lost
-  }
-
   /// What happened to a received message.
   package enum Verdict: Hashable, Sendable {
     /// No route matches the topic.

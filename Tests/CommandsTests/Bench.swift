@@ -104,7 +104,7 @@ struct Bench: ~Copyable {
 
   mutating func finish(
     _ publishes: [CommandPublish],
-    _ outcome: CommandPublish.Outcome = .acknowledged
+    _ outcome: PublishOutcome = .acknowledged
   ) {
     for publish in publishes { machine.finish(publish.token, outcome, at: now) }
   }

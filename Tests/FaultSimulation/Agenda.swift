@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Commands
+import Devices
 import JSON
 import LastOut
 import Routing
@@ -14,7 +15,7 @@ struct Agenda {
     /// A publish reaches the broker.
     case arrival(Message)
     /// The broker's reply reaches the gateway.
-    case answer(UInt64, CommandPublish.Outcome, generation: Int)
+    case answer(UInt64, PublishOutcome, generation: Int)
     /// A duplicate reply, or one of an earlier connection.
     case duplicateAnswer(UInt64)
     /// The broker delivers a command to a device.
@@ -31,7 +32,7 @@ struct Agenda {
     case marker(generation: Int)
     case power(device: Int, isOn: Bool)
     /// The reply to a routed message reaches the gateway, if the gateway was not restarted.
-    case routeAnswer(UInt64, RouteMachine.Outcome, life: Int)
+    case routeAnswer(UInt64, PublishOutcome, life: Int)
     /// The message of a rule outside reaches the gateway.
     case rule(Value)
     /// The second broker is connected.

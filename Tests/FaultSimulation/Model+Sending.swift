@@ -281,7 +281,7 @@ extension Model {
 
   mutating func finish(
     _ publishKeys: [KeyIndex],
-    _ outcome: CommandPublish.Outcome,
+    _ outcome: PublishOutcome,
     at now: Moment
   ) {
     for key in publishKeys {

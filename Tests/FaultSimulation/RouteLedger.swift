@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import GatewayCore
 import JSON
 import LastOut
@@ -179,7 +180,7 @@ struct RouteLedger {
   // MARK: - Answers
 
   /// Records the answer to a message; a lost one waits again, before all others.
-  mutating func answered(_ number: UInt64, _ outcome: RouteMachine.Outcome) {
+  mutating func answered(_ number: UInt64, _ outcome: PublishOutcome) {
     for (topic, output) in outputs {
       guard let flight = output.inFlight, flight.number == number else { continue }
       if outcome == .lost, !output.waiting.contains(where: \.isUrgent) {

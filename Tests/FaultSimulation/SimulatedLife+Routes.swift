@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import GatewayCore
 import JSON
 import LastOut
@@ -121,9 +122,13 @@ extension SimulatedLife {
       return fail("a routed message is sent to an offline broker")
     }
     if let wrong = routes.forwarded(publish, to: broker, at: now) { return fail(wrong) }
-    let outcome: RouteMachine.Outcome =
-      if !isFaultFree, random.chance(probabilities.lostAnswer) { .lost } else {
-        !isFaultFree && random.chance(probabilities.refusal / 2) ? .refused : .acknowledged
+    let outcome: PublishOutcome =
+      if !isFaultFree, random.chance(probabilities.lostAnswer) {
+        .lost
+      } else if !isFaultFree, random.chance(probabilities.refusal / 2) {
+        .refused("not authorized")
+      } else {
+        .acknowledged
       }
     let isSlow = !isFaultFree && random.chance(probabilities.slowLink)
     agenda.plan(
@@ -133,7 +138,7 @@ extension SimulatedLife {
   }
 
   /// Handles the reply to a routed message, or its loss.
-  func answerRoute(_ number: UInt64, _ outcome: RouteMachine.Outcome) {
+  func answerRoute(_ number: UInt64, _ outcome: PublishOutcome) {
     routes.answered(number, outcome)
     lamps.answered(number)
     core.routeFinished(number, outcome)

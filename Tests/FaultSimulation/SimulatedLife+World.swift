@@ -117,7 +117,7 @@ extension SimulatedLife {
 
   private func arrive(_ message: Agenda.Message) {
     if message.isRefused {
-      let outcome = CommandPublish.Outcome.refused("not authorized")
+      let outcome = PublishOutcome.refused("not authorized")
       return agenda.plan(
         .answer(message.token, outcome, generation: message.generation),
         at: after(0...30)
@@ -155,7 +155,7 @@ extension SimulatedLife {
     agenda.plan(.delivery(message), at: moment)
   }
 
-  func answer(_ token: UInt64, _ outcome: CommandPublish.Outcome) {
+  func answer(_ token: UInt64, _ outcome: PublishOutcome) {
     guard let place = outstanding.firstIndex(where: { $0.message.token == token }) else { return }
     let keys = outstanding.remove(at: place).keys
     if isTraced { log("answer to \(keys.map { name($0) }): \(outcome)") }

@@ -162,7 +162,7 @@ struct CoreBench: ~Copyable {
     connect()
   }
 
-  private mutating func finishAll(_ outcome: CommandPublish.Outcome) {
+  private mutating func finishAll(_ outcome: PublishOutcome) {
     for token in unanswered { core.commandFinished(token, outcome, at: now) }
     unanswered = []
   }

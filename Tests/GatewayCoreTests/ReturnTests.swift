@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import LastOut
 import LastOutTesting
 import Testing
@@ -199,7 +200,7 @@ import Testing
     var bench = RouteBench(adjust: Self.forwardsAll)
     for _ in 0..<50 {
       bench.receive("X")
-      #expect(bench.leave(.refused) == ["out/a X"])
+      #expect(bench.leave(.refused("not authorized")) == ["out/a X"])
       bench.pass(100)
     }
   }

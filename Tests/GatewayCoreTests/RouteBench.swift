@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import JSON
 import LastOut
 
@@ -63,7 +64,7 @@ struct RouteBench: ~Copyable {
     return found
   }
 
-  mutating func leave(_ outcome: RouteMachine.Outcome = .acknowledged) -> [String] {
+  mutating func leave(_ outcome: PublishOutcome = .acknowledged) -> [String] {
     let leaving = publishes()
     for publish in leaving { machine.finish(publish.number, outcome) }
     return leaving.map { "\($0.topic) \(String(decoding: $0.payload, as: UTF8.self))" }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
+import Devices
 @testable import Import
 import JSON
 import LastOut

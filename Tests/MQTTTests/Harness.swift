@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import Glibc
 import LastOut
 import MQTT
@@ -17,7 +18,7 @@ final class Harness {
   /// Lines the client logged.
   let log = LogLines()
   var states: [MQTTClient.State] = []
-  var outcomes: [(token: MQTTClient.Token, outcome: MQTTClient.Outcome)] = []
+  var outcomes: [(token: MQTTClient.Token, outcome: PublishOutcome)] = []
   var received: [Received] = []
   var highestUnacknowledged = 0
   /// Called for each message, inside the library's callback.
@@ -142,7 +143,7 @@ final class Harness {
     }
   }
 
-  private func took(_ token: MQTTClient.Token, _ outcome: MQTTClient.Outcome) {
+  private func took(_ token: MQTTClient.Token, _ outcome: PublishOutcome) {
     outcomes.append((token, outcome))
     if let (topic, _) = topics.removeValue(forKey: token), wanted[topic]?.token == token {
       switch outcome {

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import Glibc
 import LastOut
 import MQTT
@@ -245,7 +246,7 @@ import Testing
     #expect(harness.connect())
     #expect(harness.client.publish(topic: "a", payload: [], token: .init(number: 7)))
     #expect(harness.run { harness.outcomes.count == 1 })
-    #expect(harness.outcomes[0].outcome == .refused(reason: "not authorized (0x87)"))
+    #expect(harness.outcomes[0].outcome == .refused("not authorized (0x87)"))
   }
 
   @Test func `two hundred reconnects leak neither descriptors nor memory`() async {

@@ -8,15 +8,6 @@ package import Values
 
 /// One message for the broker, with the commands of one or several keys.
 package struct CommandPublish: Sendable {
-  /// What became of a message.
-  package enum Outcome: Hashable, Sendable {
-    case acknowledged
-    /// The broker refused it; sending the same again is pointless.
-    case refused(String)
-    /// The connection ended first; whether the broker has it is unknown.
-    case lost
-  }
-
   /// Names the message in ``CommandStateMachine/finish(_:_:at:)``.
   package let token: UInt64
   package let topic: String

@@ -72,7 +72,7 @@ extension MQTTSurface {
   /// Reports the outcome of a publish to the core, which decides what follows from it.
   func finish(
     _ token: MQTTClient.Token,
-    _ outcome: MQTTClient.Outcome,
+    _ outcome: PublishOutcome,
     on link: BrokerLink
   ) {
     let now = EventLoop.now()
@@ -80,12 +80,12 @@ extension MQTTSurface {
     case .command:
       let isAcknowledged = outcome == .acknowledged
       acknowledgementLatency.finished(token.number, isAcknowledged: isAcknowledged, at: now)
-      context.core.commandFinished(token.number, outcome.ofCommand, at: now)
+      context.core.commandFinished(token.number, outcome, at: now)
     case .route:
       if case .refused(let reason) = outcome {
         context.log.warning("Broker refused a routed message", ["reason": reason])
       }
-      context.core.routeFinished(token.number, outcome.ofRoute)
+      context.core.routeFinished(token.number, outcome)
     case .own:
       if link === own { discovery?.acknowledged(token.number) }
       if case .refused(let reason) = outcome {
@@ -222,24 +222,6 @@ extension MQTTSurface {
     }
     own.enqueue(message)
     own.sendMessages()
-  }
-}
-
-extension MQTTClient.Outcome {
-  fileprivate var ofCommand: CommandPublish.Outcome {
-    switch self {
-    case .acknowledged: .acknowledged
-    case .refused(let reason): .refused(reason)
-    case .lost: .lost
-    }
-  }
-
-  fileprivate var ofRoute: RouteMachine.Outcome {
-    switch self {
-    case .acknowledged: .acknowledged
-    case .refused: .refused
-    case .lost: .lost
-    }
   }
 }
 

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Devices
 internal import LastOut
 package import MQTT
 package import Operations
@@ -91,7 +92,7 @@ package final class Remover {
     if topics.isEmpty, unanswered == 0 { end(.removed) }
   }
 
-  private func answered(_ outcome: MQTTClient.Outcome) {
+  private func answered(_ outcome: PublishOutcome) {
     unanswered -= 1
     switch outcome {
     case .acknowledged: publish()

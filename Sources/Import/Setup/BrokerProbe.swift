@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import LastOut
 import MQTT
 import Operations
@@ -109,7 +110,7 @@ final class BrokerProbe {
     }
   }
 
-  private func published(_ outcome: MQTTClient.Outcome) {
+  private func published(_ outcome: PublishOutcome) {
     isPublishAnswered = true
     if case .refused(let reason) = outcome {
       findings.publishRefusal = reason
