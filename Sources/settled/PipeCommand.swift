@@ -49,13 +49,13 @@ struct PipeCommand: ConfiguredCommand {
   var source = "pipe"
 
   func run() -> ExitCode {
-    guard let folder = PrivateFolder() else {
+    guard let folder = try? TemporaryFolder.make("settle-pipe") else {
       complain("cannot create a private folder: \(unsafe String(cString: strerror(errno)))")
       return .unavailable
     }
-    defer { folder.remove() }
+    defer { TemporaryFolder.remove(folder) }
     var overrides = named
-    overrides.socket = folder.path + "/settle.sock"
+    overrides.socket = folder + "/settle.sock"
     var configuration: LoadedConfiguration
     do throws(ConfigurationFailure) {
       configuration = try ConfigurationLoader.load(overrides, environment: Environment.all)
@@ -119,23 +119,5 @@ struct PipeCommand: ConfiguredCommand {
     } catch {
       return PipeReport(exitCode: ExitCode.unavailable.rawValue, message: "\(error)")
     }
-  }
-}
-
-/// A folder that only this user can read.
-private struct PrivateFolder {
-  let path: String
-
-  /// `nil`, with `errno` set, if it cannot be created.
-  init?() {
-    let parent = Environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
-    var template = (parent + "/settle-pipe-XXXXXX").utf8CString.map { $0 }
-    guard unsafe mkdtemp(&template) != nil else { return nil }
-    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
-
-  func remove() {
-    for name in ["settle.sock", "settle.sock.lock"] { unsafe unlink(path + "/" + name) }
-    unsafe rmdir(path)
   }
 }

@@ -200,8 +200,11 @@ package enum TextFile {
 
 /// Folders in the system's temporary directory.
 package enum TemporaryFolder {
+  /// A new folder that only this user can read.
+  ///
+  /// - Throws: ``PrivateBrokerError``, with `errno` set, if it cannot be created.
   package static func make(_ name: String) throws -> String {
-    let root = Environment["TMPDIR"] ?? "/tmp"
+    let root = Environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
     var template = Array("\(root)/\(name)-XXXXXX".utf8CString)
     guard unsafe mkdtemp(&template) != nil else {
       throw PrivateBrokerError("no folder in \(root): \(errno)")
