@@ -16,12 +16,6 @@ package struct LineFramer: Sendable {
     case tooLong(number: Int)
   }
 
-  /// The bytes after the last line break when the input ends.
-  package struct Remainder: Hashable, Sendable {
-    package let bytes: ArraySlice<UInt8>
-    package let number: Int
-  }
-
   /// The maximum length of a line in bytes, without its end.
   package let limit: Int
   private var buffer: [UInt8] = []
@@ -78,9 +72,9 @@ package struct LineFramer: Sendable {
 
   /// Ends the input; `nil` when it ended with a line break, or in a line already reported.
   ///
-  /// An input without a final line break ends in a remainder, which may be complete. A truncated
-  /// line is never a complete JSON object.
-  package mutating func finish() -> Remainder? {
+  /// The bytes after the last line break are a line, which may be complete. A truncated line is
+  /// never a complete JSON object.
+  package mutating func finish() -> Output? {
     let rest = buffer[start...]
     let wasSkipping = isSkipping
     start = buffer.count
@@ -88,7 +82,7 @@ package struct LineFramer: Sendable {
     isSkipping = false
     guard !wasSkipping, !rest.allSatisfy(Self.isBlank) else { return nil }
     lineCount += 1
-    return Remainder(bytes: rest, number: lineCount)
+    return .line(rest, number: lineCount)
   }
 
   private func nextLineFeed() -> Int? {

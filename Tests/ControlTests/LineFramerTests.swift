@@ -20,8 +20,8 @@ struct LineFramerTests {
         }
       }
     }
-    if let rest = framer.finish() {
-      frames.append("\(rest.number)~\(String(decoding: rest.bytes, as: UTF8.self))")
+    if case .line(let rest, let number) = framer.finish() {
+      frames.append("\(number)~\(String(decoding: rest, as: UTF8.self))")
     }
     return frames
   }

@@ -164,7 +164,7 @@ import Testing
       if lines == 1, let walk = KeyWalk(ControlRequest(.get, key: "*")) {
         return connection.begin(walk)
       }
-      connection.sendLine(Array("later".utf8))
+      connection.sendLine { $0.append(contentsOf: "later".utf8) }
     }
     pair.send("{}\n{}\n")
     pair.run { written > 0 }

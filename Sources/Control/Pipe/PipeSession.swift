@@ -131,7 +131,7 @@ package struct PipeSession {
 
   /// Ends the input: reads a last line without a line break, and flushes the changed keys.
   package mutating func finish() {
-    if let rest = framer.finish() { read(rest.bytes, rest.number) }
+    if case .line(let line, let number) = framer.finish() { read(line, number) }
     hasEnded = true
     flushIfReady()
   }

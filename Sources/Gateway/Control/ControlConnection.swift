@@ -11,30 +11,38 @@ import Operations
 
 /// One client of the control socket: lines in, replies out, nothing waited for.
 final class ControlConnection: Requester {
-  /// What the framer found.
-  enum Line {
-    case whole(ArraySlice<UInt8>, number: Int)
-    case tooLong(number: Int)
-    /// The input ended inside a line.
-    case incomplete(number: Int)
+  /// How far the connection has come.
+  private enum State {
+    case open
+    /// It ends when what waits is sent.
+    case ending
+    case ended
+  }
+
+  /// What becomes of the lines that have come.
+  private enum Lines {
+    /// There are none left.
+    case none
+    /// A turn takes them.
+    case taken
+    /// They wait for the next turn, or until the client has read its replies.
+    case waiting
   }
 
   let number: UInt64
   let plainOrigin: ChangeOrigin
   var watches: [Watch] = []
   var recordings: [Recording] = []
-  var onLine: ((Line, ControlConnection) -> Void)?
+  var onLine: ((LineFramer.Output, ControlConnection) -> Void)?
   /// Goes on with a request about many keys for so many units of work; the result is the work done.
   var onWalk: ((inout KeyWalk, _ limit: Int, _ output: inout [UInt8]) -> Int)?
   var onEnd: ((ControlConnection) -> Void)?
   /// Replies wait to be sent with ``flush()``.
   var onUnsent: ((ControlConnection) -> Void)?
-  /// The last line has been taken, so that the connection may end.
+  /// All lines have been taken, so that the connection may end.
   var onInputEnd: (() -> Void)?
   /// Lines are left that wait for ``takeTurn()``.
   var onTurnWanted: ((ControlConnection) -> Void)?
-  /// Something was appended that the client has to read.
-  var onUnread: ((_ bytes: Int) -> Void)?
   /// From now on the client has to end a line, or to read, by a deadline.
   var onDeadline: (() -> Void)?
   /// Since when the line that the client sends has not ended, or the last line to it is not sent.
@@ -49,12 +57,11 @@ final class ControlConnection: Requester {
   var walk: KeyWalk?
   /// The work that a turn of the loop does for all clients.
   private let budget: TurnBudget
-  /// Since when the client has read nothing of what waits.
+  /// Since when the client has read nothing of what waits; the descriptor is watched for room.
   private(set) var stalledSince: Moment?
   /// Since when the client has had requests that wait, or replies that it has not read.
   private(set) var behindSince: Moment?
-  /// The connection ends when what waits is sent.
-  private(set) var isEnding = false
+  private var state = State.open
   private var openWaits = 0
   /// Changes that were accepted and whose answer was not sent yet.
   private var owed = 0
@@ -68,22 +75,13 @@ final class ControlConnection: Requester {
   private var isAtEnd = false
   /// The client reads nothing more: what it sent is still acted on, replies are dropped.
   private(set) var hasStoppedReading = false
-  private(set) var isEnded = false
   /// The client has sent something that is not read yet.
-  private(set) var hasInput = false
-  /// Lines have come that wait for the next turn, or until the client has read its replies.
-  private(set) var hasLines = false
-  /// A turn goes on.
-  private var isAtLines = false
+  private var hasInput = false
+  private var lines = Lines.none
   /// The next turn was asked for.
   private var isQueued = false
   /// The end of the batch was asked to send what waits.
   private var isUnsent = false
-  /// The client does not read as fast as it is told; the descriptor is watched for room.
-  private(set) var isFull = false
-  /// What the descriptor is watched for.
-  private var watchesInput = true
-  private var watchesRoom = false
   /// Unread output beyond which no further request is read, and no further row written.
   private static let pauseAt = 64 * 1024
   /// What is read at a time, in bytes.
@@ -93,12 +91,7 @@ final class ControlConnection: Requester {
   /// How long a line may take to its end, and a client to read something of its replies.
   static let lineTime = Duration.seconds(20)
 
-  init(
-    number: UInt64,
-    descriptor: Int32,
-    lineLimit: Int,
-    budget: TurnBudget = TurnBudget()
-  ) {
+  init(number: UInt64, descriptor: Int32, lineLimit: Int, budget: TurnBudget) {
     self.number = number
     self.budget = budget
     plainOrigin = ChangeOrigin(source: "socket", replyTo: number)
@@ -108,7 +101,7 @@ final class ControlConnection: Requester {
   }
 
   deinit {
-    guard !isEnded else { return }
+    guard state != .ended else { return }
     watch?.cancel()
     close(descriptor)
   }
@@ -138,17 +131,14 @@ final class ControlConnection: Requester {
 
   func send(_ reply: ControlReply) { sendLine { reply.append(to: &$0) } }
 
-  func pass(_ line: [UInt8], isFinal: Bool) { sendLine(line) }
+  func pass(_ line: [UInt8], isFinal: Bool) { sendLine { $0.append(contentsOf: line) } }
 
-  /// Sends a line with everything else of the batch.
-  func sendLine(_ line: [UInt8]) { sendLine { $0.append(contentsOf: line) } }
-
-  /// The same with what `write` appends.
+  /// Sends a line, which `write` appends, with everything else of the batch.
   func sendLine(isEvent: Bool = false, _ write: (inout [UInt8]) -> Void) {
-    guard !isEnded, !hasStoppedReading, !isEnding else { return }
+    guard state == .open, !hasStoppedReading else { return }
     let before = output.unsent
     output.append(isEvent: isEvent, write)
-    onUnread?(output.unsent - before)
+    budget.unread += output.unsent - before
     if isFull, !isEvent { onDeadline?() }
     sendSoon()
   }
@@ -169,7 +159,8 @@ final class ControlConnection: Requester {
   /// Whether nothing is under way with this client: it is between two requests, and watches
   /// nothing.
   var isIdle: Bool {
-    !isListening && openWaits == 0 && owed == 0 && output.unsent == 0 && !hasLines && !hasInput
+    !isListening && openWaits == 0 && owed == 0 && output.unsent == 0 && lines == .none
+      && !hasInput
   }
 
   /// Since when the client has been idle.
@@ -177,19 +168,19 @@ final class ControlConnection: Requester {
 
   /// Says why, and ends the connection once that is sent.
   func end(saying error: ErrorReply) {
-    guard !isEnded, !isEnding else { return }
+    guard state == .open else { return }
     walk = nil
     output.breakLine()
     send(.failure(error, id: nil))
-    isEnding = true
+    state = .ending
     unfinishedSince = EventLoop.now()
     onDeadline?()
     flush()
   }
 
   func end() {
-    guard !isEnded else { return }
-    isEnded = true
+    guard state != .ended else { return }
+    state = .ended
     watch?.cancel()
     watch = nil
     close(descriptor)
@@ -201,22 +192,16 @@ final class ControlConnection: Requester {
   /// Such a connection is not watched: that its client has shut down one direction would be
   /// reported again and again.
   func endIfAbandoned() {
-    guard isAtEnd, !hasLines, !isEnded else { return }
+    guard isAtEnd, lines == .none, state != .ended else { return }
     var request = pollfd(fd: descriptor, events: 0, revents: 0)
     guard unsafe poll(&request, 1, 0) > 0 else { return }
     end()
   }
 
   private func handle(_ ready: IOInterest) {
-    if ready.contains(.hangUp) {
-      stopReplying()
-      (watchesInput, watchesRoom) = (false, false)  // The watch may have stopped.
-    }
-    if ready.contains(.write) {
-      isFull = false
-      flush()
-    }
-    if hasLines, !isPaused { wantTurn() }
+    if ready.contains(.hangUp) { stopReplying() }
+    if ready.contains(.write) { flush(hasRoom: true) }
+    if lines == .waiting, !isPaused { wantTurn() }
     guard ready.contains(.read) || ready.contains(.hangUp) else { return }
     guard budget.waiting == 0, !budget.isSpent else {
       // Others wait for their turn.
@@ -230,7 +215,7 @@ final class ControlConnection: Requester {
   private func read() {
     hasInput = false
     // A bounded number of rounds, so that one client cannot keep the loop.
-    for _ in 0..<4 where !isEnded && !isEnding && !isAtEnd && !isPaused && !hasLines {
+    for _ in 0..<4 where state == .open && !isAtEnd && !isPaused && lines == .none {
       let count = receive()
       if count > 0 {
         takeLines()
@@ -262,12 +247,12 @@ final class ControlConnection: Requester {
   /// Goes on with the lines that have come.
   func takeTurn() {
     isQueued = false
-    guard !isEnded else { return }
-    if hasLines, !isPaused {
+    guard state != .ended else { return }
+    if lines == .waiting, !isPaused {
       takeLines()
       endIfAbandoned()
     }
-    if hasInput, !hasLines, !isPaused { return read() }
+    if hasInput, lines == .none, !isPaused { return read() }
     updateInterest()
     endIfDone()
   }
@@ -283,12 +268,11 @@ final class ControlConnection: Requester {
   ///
   /// A client that has hung up has no share: what it sent came before whatever others send now.
   private func takeLines() {
-    hasLines = true
-    isAtLines = true
-    defer { isAtLines = false }
+    lines = .taken
+    defer { if lines == .taken { lines = .waiting } }
     var left = TurnBudget.slice
     var rest = budget.share
-    while !isEnded, !isEnding, !isPaused {
+    while state == .open, !isPaused {
       let isOver = (walk == nil ? left : rest) <= 0 && !hasStoppedReading
       if (walk != nil || !framer.isEmpty) && (isOver || budget.isSpent) {
         behindSince = behindSince ?? EventLoop.now()
@@ -296,32 +280,34 @@ final class ControlConnection: Requester {
         if !hasStoppedReading || budget.isSpent { return wantTurn() }
       }
       guard walk == nil else {
-        let work = takeWalk(limit: hasStoppedReading ? TurnBudget.slice : rest)
+        let work = takeWalk(limit: rest)
         left -= work
         rest -= work
         continue
       }
-      let line = framer.next()
-      let work = TurnBudget.Cost.line + Self.size(of: line) / TurnBudget.Cost.bytes
+      let next = framer.next()
+      let work = TurnBudget.Cost.line + Self.size(of: next) / TurnBudget.Cost.bytes
       budget.spend(work)
       left -= work
       rest -= work
-      switch line {
-      case .line(let bytes, let number):
-        if !isEnding { unfinishedSince = nil }
-        onLine?(.whole(bytes, number: number), self)
-      case .tooLong(let number): onLine?(.tooLong(number: number), self)
-      case nil:
-        if isAtEnd, !isEnded, let rest = framer.finish() {
-          onLine?(.incomplete(number: rest.number), self)
-        }
-        if isAtEnd { onInputEnd?() }
-        hasLines = false
+      guard let line = next else {
+        if isAtEnd { endInput() }
+        lines = .none
         if output.unsent == 0 { behindSince = nil }
         noteLine()
         return
       }
+      if case .line = line { unfinishedSince = nil }
+      onLine?(line, self)
     }
+  }
+
+  /// Answers all lines, and a line that the input has ended in.
+  private func endInput() {
+    onInputEnd?()
+    guard case .line(_, let number) = framer.finish() else { return }
+    let error = ErrorReply(.incompleteLine, "the input ended inside a line", line: number)
+    send(.failure(error, id: nil))
   }
 
   private static func size(of line: LineFramer.Output?) -> Int {
@@ -334,11 +320,10 @@ final class ControlConnection: Requester {
     let before = output.unsent
     var work = 0
     let limit = min(limit, TurnBudget.slice)  // So that output is sent, and time is looked at.
-    guard !hasStoppedReading else { return 0 }
     output.appendPart { work = onWalk?(&walk, limit, &$0) ?? 0 }
     if walk.isDone { output.endLine() } else { self.walk = walk }
     budget.spend(work)
-    onUnread?(max(0, output.unsent - before))
+    budget.unread += max(0, output.unsent - before)
     if isFull { onDeadline?() }
     if output.unsent > 0 { sendSoon() }
     return work
@@ -347,7 +332,7 @@ final class ControlConnection: Requester {
   /// Records since when the newest line has been incomplete.
   private func noteLine() {
     heardAt = EventLoop.now()
-    guard !isEnding else { return }
+    guard state == .open else { return }
     guard framer.isInLine, !isAtEnd else { return unfinishedSince = nil }
     guard unfinishedSince == nil else { return }
     unfinishedSince = heardAt
@@ -355,8 +340,8 @@ final class ControlConnection: Requester {
   }
 
   private func endIfDone() {
-    if isEnding, hasStoppedReading || output.unsent == 0 { return end() }
-    guard isAtEnd, !hasLines else { return }
+    if state == .ending, hasStoppedReading || output.unsent == 0 { return end() }
+    guard isAtEnd, lines == .none else { return }
     let isOwed = openWaits > 0 || owed > 0
     if hasStoppedReading || (!isOwed && !isListening && output.unsent == 0) { end() }
   }
@@ -365,10 +350,14 @@ final class ControlConnection: Requester {
     output.sendable > Self.pauseAt || (isDiskBehind && owed > 0 && !hasStoppedReading)
   }
 
-  /// Sends what waits, as far as the client takes it.
-  func flush() {
+  /// The client does not read as fast as it is told.
+  private var isFull: Bool { stalledSince != nil }
+
+  /// Sends what waits, as far as the client takes it; `hasRoom` if the descriptor has room again.
+  func flush(hasRoom: Bool = false) {
     isUnsent = false
-    while output.sendable > 0, !isFull, !isEnded {
+    var mayFit = hasRoom || !isFull
+    while output.sendable > 0, mayFit, state != .ended {
       let count = unsafe output.bytes.withUnsafeBytes { bytes in
         unsafe Glibc.send(
           descriptor,
@@ -381,7 +370,7 @@ final class ControlConnection: Requester {
         output.advance(by: count)
         stalledSince = nil
       } else if errno == EAGAIN {
-        isFull = true
+        mayFit = false
         let now = EventLoop.now()
         behindSince = behindSince ?? now
         if stalledSince == nil {
@@ -393,34 +382,29 @@ final class ControlConnection: Requester {
       }
     }
     output.compact()
-    if output.sendable == 0, !hasLines, !hasInput { behindSince = nil }
+    if output.sendable == 0, lines == .none, !hasInput { behindSince = nil }
     readWaiting()
     endIfDone()
   }
 
   /// Takes lines again, if nothing is against it.
   private func readWaiting() {
-    if hasLines, !isAtLines, !isPaused { wantTurn() }
+    if lines == .waiting, !isPaused { wantTurn() }
     updateInterest()
   }
 
   private func stopReplying() {
     hasStoppedReading = true
     output = ControlOutput()
-    if walk?.rows != nil { walk = nil }
+    walk = nil
     stalledSince = nil
     behindSince = nil
   }
 
   private func updateInterest() {
-    let wantsInput = !isAtEnd && !isPaused && !hasLines && !isEnding
-    let wantsRoom = isFull && output.sendable > 0
-    guard !isEnded, wantsInput != watchesInput || wantsRoom != watchesRoom else { return }
-    watchesInput = wantsInput
-    watchesRoom = wantsRoom
     var interest: IOInterest = []
-    if wantsInput { interest.insert(.read) }
-    if wantsRoom { interest.insert(.write) }
+    if state == .open, !isAtEnd, !isPaused, lines == .none { interest.insert(.read) }
+    if isFull, output.sendable > 0 { interest.insert(.write) }
     watch?.interest = interest
   }
 }
@@ -428,7 +412,7 @@ final class ControlConnection: Requester {
 /// Ending who holds others up.
 extension ControlConnection {
   /// What this client owes to others: the memory of what it has not read.
-  var debt: Int { isFull && !isEnding ? output.capacity : 0 }
+  var debt: Int { isFull && state == .open ? output.capacity : 0 }
 
   /// Bytes of events that wait, at most.
   var eventBytes: Int { output.unsentEventBytes }
@@ -460,30 +444,27 @@ extension ControlConnection {
 
   /// The next moment at which ``endIfLate(at:)`` or ``isLateReader(at:)`` may find something.
   var deadline: Moment? {
-    let reading = owesReplies && !isEnding ? stalledSince : nil
-    guard let first = [unfinishedSince, reading].compactMap(\.self).min() else { return nil }
-    return first.advanced(by: Self.lineTime)
+    let first = [unfinishedSince, unreadSince].compactMap(\.self).min()
+    return first?.advanced(by: Self.lineTime)
   }
 
   /// Whether the client has read nothing of its replies for too long.
   ///
   /// One that waits for events only is not late: it may be suspended.
-  func isLateReader(at now: Moment) -> Bool {
-    guard !isEnding, owesReplies, let since = stalledSince else { return false }
-    return since.advanced(by: Self.lineTime) <= now
-  }
+  func isLateReader(at now: Moment) -> Bool { Self.isOld(unreadSince, Self.lineTime, at: now) }
 
-  /// Whether replies wait for the client to read them.
-  private var owesReplies: Bool {
-    walk?.rows != nil || output.unsent > output.unsentEventBytes
+  /// Since when the client has read nothing of the replies that wait for it.
+  private var unreadSince: Moment? {
+    let owesReplies = walk != nil || output.unsent > output.unsentEventBytes
+    return owesReplies && state == .open ? stalledSince : nil
   }
 
   /// Ends the connection if a line has taken too long.
   func endIfLate(at now: Moment) {
-    guard let since = unfinishedSince, since.advanced(by: Self.lineTime) <= now else { return }
-    if isEnding { return end() }
+    guard Self.isOld(unfinishedSince, Self.lineTime, at: now) else { return }
+    if state == .ending { return end() }
     // What is not read is not late.
-    guard !isPaused, !hasLines, !hasInput else { return unfinishedSince = now }
+    guard !isPaused, lines == .none, !hasInput else { return unfinishedSince = now }
     end(saying: ErrorReply(.incompleteLine, "the line did not end within 20 s"))
   }
 }

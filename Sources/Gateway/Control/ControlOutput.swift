@@ -168,6 +168,8 @@ final class TurnBudget {
   private(set) var left = work
   /// Clients that wait for their turn.
   var waiting = 0
+  /// Bytes for clients to read since the debts of slow clients were added up.
+  var unread = 0
   private var end: UInt64?
 
   /// Whether the rest has to wait for the next turn.

@@ -41,8 +41,6 @@ final class ControlSocket {
   /// Ends lines that take too long; armed while there is an unfinished one.
   private var lineTimer: LoopTimer?
   private var isLineTimerArmed = false
-  /// Bytes for clients to read since the debts of slow clients were added up.
-  private var uncheckedBytes = 0
   /// Log lines about clients that were refused, by reason, and about those that were dropped.
   private var refusals: [String: RejectionTally] = [:]
   private var drops = RejectionTally()
@@ -142,14 +140,12 @@ final class ControlSocket {
     connection.onUnsent = { [unowned self] connection in unsent.append(connection) }
     connection.onTurnWanted = { [unowned self] connection in queue(connection) }
     connection.onEnd = { [unowned self] connection in ended(connection) }
-    connection.onUnread = { [unowned self] bytes in uncheckedBytes += bytes }
     connection.onDeadline = { [unowned self] in awaitDeadline() }
     do throws(OperationsError) {
       try connection.start(on: gateway.context.loop)
       connection.isDiskBehind = isDiskBehind
       connections[lastNumber] = connection
-    } catch {
-      Glibc.close(descriptor)
+    } catch {  // The connection closes its descriptor.
       guard let refused = recordRefusal("no watch") else { return }
       gateway.context.log.warning(
         "Control connection refused",
@@ -226,7 +222,7 @@ final class ControlSocket {
   /// One that has read nothing for a second may owe `limits.events`; all of them together may hold
   /// ``slowClientMemory``, replies included, and the one that owes most goes first.
   private func dropSlowClients() {
-    guard uncheckedBytes > 0 else { return }
+    guard budget.unread > 0 else { return }
     let now = EventLoop.now()
     let limit = gateway.context.configuration.limits.events
     for connection in observers
@@ -237,8 +233,8 @@ final class ControlSocket {
   }
 
   private func limitDebts() {
-    guard uncheckedBytes >= Self.checkAfter else { return }
-    uncheckedBytes = 0
+    guard budget.unread >= Self.checkAfter else { return }
+    budget.unread = 0
     var debts = connections.values.map { (debt: $0.debt, connection: $0) }
       .filter { $0.debt > 0 }
       .sorted { $0.debt < $1.debt }

@@ -57,7 +57,7 @@ final class ChangeBatch: ResponseStream {
 
   /// The request has ended: its last line needs no line break.
   func end() {
-    if let rest = framer.finish() { execute(rest.bytes, number: rest.number) }
+    if case .line(let bytes, let number) = framer.finish() { execute(bytes, number: number) }
     isComplete = true
     if open.isEmpty || exchange.idempotencyKey != nil { return finish() }
     surface.answer(

@@ -30,9 +30,9 @@ final class RequestHandler {
   }
 
   /// Executes one line of a client of the control socket.
-  func receive(_ line: ControlConnection.Line, from connection: ControlConnection) {
+  func receive(_ line: LineFramer.Output, from connection: ControlConnection) {
     switch line {
-    case .whole(let bytes, let number):
+    case .line(let bytes, let number):
       do throws(GrammarError) {
         perform(try ControlRequest(line: bytes.span), for: connection, line: number)
       } catch {
@@ -42,11 +42,6 @@ final class RequestHandler {
       let limit = context.configuration.limits.line
       fail(
         ErrorReply(.lineTooLong, "the line has more than \(limit) bytes", line: number),
-        to: connection
-      )
-    case .incomplete(let number):
-      fail(
-        ErrorReply(.incompleteLine, "the input ended inside a line", line: number),
         to: connection
       )
     }

@@ -165,7 +165,7 @@ extension DemoScript {
       case .line(let bytes, let number): read(bytes, number)
       }
     }
-    if let rest = framer.finish() { read(rest.bytes, rest.number) }
+    if case .line(let bytes, let number) = framer.finish() { read(bytes, number) }
     guard mistakes.count == 0 else { throw mistakes }
     self.init(changes: changes)
   }

@@ -78,7 +78,7 @@ package struct TimelineSession: ~Copyable {
 
   /// Plays a last line without a line break and advances the clock until nothing is pending.
   package mutating func finish() {
-    if let rest = framer.finish() { play(rest.bytes, rest.number) }
+    if case .line(let line, let number) = framer.finish() { play(line, number) }
     simulator.finish()
     collectRuns()
   }
