@@ -14,70 +14,68 @@ struct ControlOutput {
   /// not make this grow.
   private static let compactAt = 64 * 1024
 
-  private(set) var bytes: [UInt8] = []
+  /// Lines, and the events among them.
+  private struct Lines {
+    var bytes: [UInt8] = []
+    /// Where each event ends.
+    var eventEnds: [Int] = []
+    var eventBytes = 0
+
+    mutating func append(isEvent: Bool, _ write: (inout [UInt8]) -> Void) {
+      let start = bytes.count
+      write(&bytes)
+      bytes.append(0x0A)
+      guard isEvent else { return }
+      eventEnds.append(bytes.count)
+      eventBytes += bytes.count - start
+    }
+  }
+
+  /// What can be sent, and what was; its events are those since everything had been sent.
+  private var ready = Lines()
+  /// The lines that follow the one that is written in parts.
+  private var held = Lines()
   /// The bytes at the beginning that were sent.
   private(set) var sent = 0
   /// Whether the last byte that was sent is not the end of a line.
   private var isInLine = false
   /// Where the line begins that is written in parts; below 0 when its beginning was removed.
   private var openLine: Int?
-  /// The lines that follow the one that is written in parts.
-  private var held: [UInt8] = []
-  /// Where each event ends in ``held``.
-  private var heldEventEnds: [Int] = []
-  private var heldEventBytes = 0
-  /// Where each event ends that was appended since everything had been sent.
-  private var eventEnds: [Int] = []
-  /// How many of them were sent to their end.
+  /// How many of the events were sent to their end.
   private var sentEvents = 0
-  private var eventBytes = 0
 
+  /// What can be sent, after what was.
+  var bytes: [UInt8] { ready.bytes }
   /// Bytes that can be sent now.
-  var sendable: Int { bytes.count - sent }
+  var sendable: Int { ready.bytes.count - sent }
   /// Bytes that wait.
-  var unsent: Int { sendable + held.count }
+  var unsent: Int { sendable + held.bytes.count }
   /// Events that wait, as far as they are not the client's own replies.
-  var unsentEvents: Int { eventEnds.count - sentEvents + heldEventEnds.count }
+  var unsentEvents: Int { ready.eventEnds.count - sentEvents + held.eventEnds.count }
   /// The bytes of those events, at most.
-  var unsentEventBytes: Int { min(unsent, eventBytes + heldEventBytes) }
+  var unsentEventBytes: Int { min(unsent, ready.eventBytes + held.eventBytes) }
   /// The memory that is held.
-  var capacity: Int { bytes.capacity + held.capacity }
+  var capacity: Int { ready.bytes.capacity + held.bytes.capacity }
 
   /// Appends a line without its end.
   mutating func append(isEvent: Bool, _ write: (inout [UInt8]) -> Void) {
-    guard openLine == nil else {
-      let size = Self.appendLine(to: &held, write)
-      guard isEvent else { return }
-      heldEventEnds.append(held.count)
-      heldEventBytes += size
-      return
+    if openLine == nil {
+      ready.append(isEvent: isEvent, write)
+    } else {
+      held.append(isEvent: isEvent, write)
     }
-    let size = Self.appendLine(to: &bytes, write)
-    guard isEvent else { return }
-    eventEnds.append(bytes.count)
-    eventBytes += size
-  }
-
-  private static func appendLine(
-    to output: inout [UInt8],
-    _ write: (inout [UInt8]) -> Void
-  ) -> Int {
-    let start = output.count
-    write(&output)
-    output.append(0x0A)
-    return output.count - start
   }
 
   /// Appends a part of a line, which ends with ``endLine()``.
   mutating func appendPart(_ write: (inout [UInt8]) -> Void) {
-    if openLine == nil { openLine = bytes.count }
-    write(&bytes)
+    if openLine == nil { openLine = ready.bytes.count }
+    write(&ready.bytes)
   }
 
   /// Ends the line that is written in parts.
   mutating func endLine() {
     guard openLine != nil else { return }
-    bytes.append(0x0A)
+    ready.bytes.append(0x0A)
     releaseHeld()
   }
 
@@ -85,39 +83,40 @@ struct ControlOutput {
   mutating func breakLine() {
     guard let start = openLine else { return }
     guard start >= sent else { return endLine() }
-    bytes.removeSubrange(start...)
+    ready.bytes.removeSubrange(start...)
     releaseHeld()
   }
 
   private mutating func releaseHeld() {
     openLine = nil
-    guard !held.isEmpty else { return }
-    let start = bytes.count
-    bytes += held
-    eventEnds += heldEventEnds.map { start + $0 }
-    eventBytes += heldEventBytes
-    (held, heldEventEnds, heldEventBytes) = ([], [], 0)
+    let start = ready.bytes.count
+    ready.bytes += held.bytes
+    ready.eventEnds += held.eventEnds.map { start + $0 }
+    ready.eventBytes += held.eventBytes
+    held = Lines()
   }
 
   /// Records that `count` further bytes were sent.
   mutating func advance(by count: Int) {
     guard count > 0 else { return }
     sent += count
-    isInLine = bytes[sent - 1] != 0x0A
-    while sentEvents < eventEnds.count, eventEnds[sentEvents] <= sent { sentEvents += 1 }
+    isInLine = ready.bytes[sent - 1] != 0x0A
+    let ends = ready.eventEnds[sentEvents...]
+    sentEvents += ends.prefix { $0 <= sent }.count
   }
 
   /// Frees what was sent, as far as that is of use.
   mutating func compact() {
-    if sent == bytes.count {
+    if sent == ready.bytes.count {
       openLine = openLine.map { $0 - sent }
-      bytes.removeAll(keepingCapacity: bytes.capacity <= Self.kept)
-      (sent, sentEvents, eventBytes) = (0, 0, 0)
-      eventEnds.removeAll(keepingCapacity: eventEnds.capacity <= Self.kept / 64)
-    } else if sent > Self.compactAt, sent > bytes.count / 2 {
+      ready.bytes.removeAll(keepingCapacity: ready.bytes.capacity <= Self.kept)
+      ready.eventEnds.removeAll(keepingCapacity: ready.eventEnds.capacity <= Self.kept / 64)
+      ready.eventBytes = 0
+      (sent, sentEvents) = (0, 0)
+    } else if sent > Self.compactAt, sent > ready.bytes.count / 2 {
       openLine = openLine.map { $0 - sent }
-      bytes.removeFirst(sent)
-      eventEnds = eventEnds[sentEvents...].map { $0 - sent }
+      ready.bytes.removeFirst(sent)
+      ready.eventEnds = ready.eventEnds[sentEvents...].map { $0 - sent }
       (sent, sentEvents) = (0, 0)
     }
   }
@@ -129,11 +128,11 @@ struct ControlOutput {
     var rest: ArraySlice<UInt8> = []
     if isInLine {
       let isOpen = openLine.map { $0 < sent } ?? false
-      rest = (isOpen ? [] : bytes[sent...].prefix { $0 != 0x0A }) + [0x0A]
+      rest = (isOpen ? [] : ready.bytes[sent...].prefix { $0 != 0x0A }) + [0x0A]
     }
     let wasInLine = isInLine
     self = ControlOutput()
-    bytes = Array(rest)
+    ready.bytes = Array(rest)
     isInLine = wasInLine
   }
 }
