@@ -83,15 +83,10 @@ package struct ControlRequest: Hashable, Sendable {
     return members
   }
 
-  /// Reads one line, whose keys name a device and a property.
+  /// Reads one line, whose keys usually name a device and a property.
   ///
   /// The error names a missing, unknown or misplaced member, or a wrong type.
-  package init(line: Span<UInt8>) throws(GrammarError) {
-    try self.init(line: line, keys: .deviceProperty)
-  }
-
-  /// Reads one line.
-  package init(line: Span<UInt8>, keys: KeySyntax) throws(GrammarError) {
+  package init(line: Span<UInt8>, keys: KeySyntax = .deviceProperty) throws(GrammarError) {
     let document: JSONValue
     do throws(JSONParseError) {
       document = try JSONParser.parse(line)

@@ -54,19 +54,12 @@ package struct ControlClient: ~Copyable {
   /// Sends one request.
   package func send(_ request: ControlRequest) throws(ClientError) {
     let bytes = request.line + [0x0A]
-    var sent = 0
-    while sent < bytes.count {
-      let count = unsafe bytes[sent...].withUnsafeBytes { buffer in
-        // A closed connection is an error to report, not a signal that ends the process.
-        unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      guard let count = try send(rest, flags: 0) else {
+        throw .timedOut(after: .seconds(Self.sendTimeout))
       }
-      if count > 0 { sent += count }
-      if count >= 0 || errno == EINTR { continue }
-      switch errno {
-      case EAGAIN: throw .timedOut(after: .seconds(Self.sendTimeout))
-      case EPIPE, ECONNRESET: throw .closed
-      default: throw Self.failure("send", path)
-      }
+      rest.removeFirst(count)
     }
   }
 
@@ -74,23 +67,26 @@ package struct ControlClient: ~Copyable {
   package mutating func next(by deadline: Deadline?) throws(ClientError) -> ControlReply {
     while true {
       if let (reply, _) = try nextReceived() { return reply }
-      try receive(by: deadline)
+      try wait(by: deadline)
+      try receive()
     }
   }
 
   /// Sends as much as the kernel accepts without blocking; returns the number of bytes.
   func sendAvailable(_ bytes: [UInt8]) throws(ClientError) -> Int {
+    try send(bytes[...], flags: Int32(MSG_DONTWAIT)) ?? 0
+  }
+
+  /// Sends bytes; returns how many the kernel accepted, or `nil` if it accepted none in time.
+  private func send(_ bytes: ArraySlice<UInt8>, flags: Int32) throws(ClientError) -> Int? {
     let count = unsafe bytes.withUnsafeBytes { buffer in
-      unsafe Glibc.send(
-        descriptor,
-        buffer.baseAddress,
-        buffer.count,
-        Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
-      )
+      // A closed connection is an error to report, not a signal that ends the process.
+      unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL) | flags)
     }
     if count >= 0 { return count }
     switch errno {
-    case EAGAIN, EINTR: return 0
+    case EINTR: return 0
+    case EAGAIN: return nil
     case EPIPE, ECONNRESET: throw .closed
     default: throw Self.failure("send", path)
     }
@@ -121,15 +117,8 @@ package struct ControlClient: ~Copyable {
     return replies
   }
 
-  private mutating func receive(by deadline: Deadline?) throws(ClientError) {
-    try wait(by: deadline)
-    try receive()
-  }
-
-  /// Receives bytes; waits if none have arrived.
-  mutating func receive() throws(ClientError) { try receive(flags: 0) }
-
-  private mutating func receive(flags: Int32) throws(ClientError) {
+  /// Receives bytes; waits if none have arrived, unless `flags` forbid it.
+  mutating func receive(flags: Int32 = 0) throws(ClientError) {
     var count = 0
     // Not zero-filled: most replies are short, and every touched page costs time.
     let chunk = unsafe [UInt8](unsafeUninitializedCapacity: 16 * 1024) { buffer, length in

@@ -151,21 +151,18 @@ extension DemoScript {
     framer.append(text.span)
     var changes: [ControlRequest] = []
     var mistakes = Mistakes()
-    func read(_ line: ArraySlice<UInt8>, _ number: Int) {
-      do throws(Unplayable) {
-        let change = try Self.change(line, after: changes.last?.at ?? 0, registry)
-        changes.append(change)
-      } catch {
-        mistakes.add(error.message, inLine: number)
-      }
-    }
-    while let next = framer.next() {
+    while let next = framer.next() ?? framer.finish() {
       switch next {
       case .tooLong(let number): mistakes.add("the line is too long", inLine: number)
-      case .line(let bytes, let number): read(bytes, number)
+      case .line(let line, let number):
+        do throws(Unplayable) {
+          let change = try Self.change(line, after: changes.last?.at ?? 0, registry)
+          changes.append(change)
+        } catch {
+          mistakes.add(error.message, inLine: number)
+        }
       }
     }
-    if case .line(let bytes, let number) = framer.finish() { read(bytes, number) }
     guard mistakes.count == 0 else { throw mistakes }
     self.init(changes: changes)
   }
