@@ -48,13 +48,13 @@ final class ControlConnection: Requester {
   /// Since when the line that the client sends has not ended, or the last line to it is not sent.
   var unfinishedSince: Moment?
   /// When the client last sent something.
-  private(set) var heardAt: Moment
+  private var heardAt: Moment
   private let descriptor: Int32
   private var framer: LineFramer
   private var watch: IOWatch?
-  var output = ControlOutput()
+  private var output = ControlOutput()
   /// The request about many keys that is being answered; later lines wait for its end.
-  var walk: KeyWalk?
+  private var walk: KeyWalk?
   /// The work that a turn of the loop does for all clients.
   private let budget: TurnBudget
   /// Since when the client has read nothing of what waits; the descriptor is watched for room.
@@ -156,15 +156,14 @@ final class ControlConnection: Requester {
     self.walk = walk
   }
 
-  /// Whether nothing is under way with this client: it is between two requests, and watches
-  /// nothing.
-  var isIdle: Bool {
-    !isListening && openWaits == 0 && owed == 0 && output.unsent == 0 && lines == .none
+  /// Since when nothing has been under way with this client, which is between two requests and
+  /// watches nothing; `nil` for any other.
+  var idleSince: Moment? {
+    let isIdle =
+      !isListening && openWaits == 0 && owed == 0 && output.unsent == 0 && lines == .none
       && !hasInput
+    return isIdle ? heardAt : nil
   }
-
-  /// Since when the client has been idle.
-  var idleSince: Moment? { isIdle ? heardAt : nil }
 
   /// Says why, and ends the connection once that is sent.
   func end(saying error: ErrorReply) {
@@ -270,26 +269,23 @@ final class ControlConnection: Requester {
   private func takeLines() {
     lines = .taken
     defer { if lines == .taken { lines = .waiting } }
-    var left = TurnBudget.slice
-    var rest = budget.share
+    let share = budget.share
+    var spent = 0
     while state == .open, !isPaused {
-      let isOver = (walk == nil ? left : rest) <= 0 && !hasStoppedReading
+      let isOver = spent >= (walk == nil ? TurnBudget.slice : share) && !hasStoppedReading
       if (walk != nil || !framer.isEmpty) && (isOver || budget.isSpent) {
         behindSince = behindSince ?? EventLoop.now()
         flush()  // Only this shows that the client has hung up.
         if !hasStoppedReading || budget.isSpent { return wantTurn() }
       }
       guard walk == nil else {
-        let work = takeWalk(limit: rest)
-        left -= work
-        rest -= work
+        spent += takeWalk(limit: share - spent)
         continue
       }
       let next = framer.next()
       let work = TurnBudget.Cost.line + Self.size(of: next) / TurnBudget.Cost.bytes
       budget.spend(work)
-      left -= work
-      rest -= work
+      spent += work
       guard let line = next else {
         if isAtEnd { endInput() }
         lines = .none
@@ -346,7 +342,7 @@ final class ControlConnection: Requester {
     if hasStoppedReading || (!isOwed && !isListening && output.unsent == 0) { end() }
   }
 
-  var isPaused: Bool {
+  private var isPaused: Bool {
     output.sendable > Self.pauseAt || (isDiskBehind && owed > 0 && !hasStoppedReading)
   }
 
