@@ -46,7 +46,7 @@ final class ControlConnection: Requester {
   /// From now on the client has to end a line, or to read, by a deadline.
   var onDeadline: (() -> Void)?
   /// Since when the line that the client sends has not ended, or the last line to it is not sent.
-  var unfinishedSince: Moment?
+  private(set) var unfinishedSince: Moment?
   /// When the client last sent something.
   private var heardAt: Moment
   private let descriptor: Int32
@@ -283,7 +283,8 @@ final class ControlConnection: Requester {
         continue
       }
       let next = framer.next()
-      let work = TurnBudget.Cost.line + Self.size(of: next) / TurnBudget.Cost.bytes
+      let size = if case .line(let bytes, _) = next { bytes.count } else { 0 }
+      let work = TurnBudget.Cost.line + size / TurnBudget.Cost.bytes
       budget.spend(work)
       spent += work
       guard let line = next else {
@@ -304,10 +305,6 @@ final class ControlConnection: Requester {
     guard case .line(_, let number) = framer.finish() else { return }
     let error = ErrorReply(.incompleteLine, "the input ended inside a line", line: number)
     send(.failure(error, id: nil))
-  }
-
-  private static func size(of line: LineFramer.Output?) -> Int {
-    if case .line(let bytes, _) = line { bytes.count } else { 0 }
   }
 
   /// Goes on with the question about many keys, and returns the work that was done.
