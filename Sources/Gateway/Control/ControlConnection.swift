@@ -37,7 +37,7 @@ final class ControlConnection: Requester {
   /// Goes on with a request about many keys for so many units of work; the result is the work done.
   var onWalk: ((inout KeyWalk, _ limit: Int, _ output: inout [UInt8]) -> Int)?
   var onEnd: ((ControlConnection) -> Void)?
-  /// Replies wait to be sent with ``flush()``.
+  /// Replies wait to be sent with ``flush(hasRoom:)``.
   var onUnsent: ((ControlConnection) -> Void)?
   /// All lines have been taken, so that the connection may end.
   var onInputEnd: (() -> Void)?
