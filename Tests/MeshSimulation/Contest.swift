@@ -95,16 +95,7 @@ package struct Contest: Sendable {
   /// It is chosen by other scenes than those that ``play(_:seeds:)`` plays by default: it must not
   /// know the luck of the ones it is judged by.
   package func bestRate() -> Double? {
-    var best: (rate: Double, time: Double)?
-    for rate in Self.rates {
-      let result = play(LaneLimits(rate: rate, burst: 1), seeds: 1)
-      if result.lost == 0, result.dropped == 0, best.map({ result.time < $0.time }) ?? true {
-        best = (rate, result.time)
-      }
-      // Slower ones only take longer.
-      if let best, Double(lamps) / rate * 1000 > 2 * best.time { break }
-    }
-    return best?.rate
+    best(of: Self.rates.map { LaneLimits(rate: $0, burst: 1) })?.rate?.perSecond
   }
 
   /// Fixed limits that a person might choose who knows the mesh: rates in steps of 17 %, and
@@ -120,9 +111,14 @@ package struct Contest: Sendable {
   /// The fixed limits that settle soonest among those that drop and lose nothing; `nil` if all do.
   ///
   /// They are chosen by other scenes than those that ``play(_:seeds:)`` plays by default.
-  package func bestSchedule() -> LaneLimits? {
+  package func bestSchedule() -> LaneLimits? { best(of: Self.schedules) }
+
+  /// The limits that settle soonest in scenes of other seeds, among those that drop and lose
+  /// nothing.
+  private func best(of schedules: [LaneLimits]) -> LaneLimits? {
     var best: (limits: LaneLimits, time: Double)?
-    for limits in Self.schedules {
+    for limits in schedules {
+      // Slower rates only take longer.
       if let best, let rate = limits.rate?.perSecond, Double(lamps) / rate * 1000 > 2 * best.time {
         continue
       }

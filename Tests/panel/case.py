@@ -25,6 +25,15 @@ class Panel(Browser):
         super().run("location.hash = '#-/' + arguments[0]", devices[0])
         self.wait("return settlePanel.sheet.device?.id === arguments[0] && settlePanel.sheet.dialog.getAnimations().length === 0", devices[0], seconds=10)
 
+    def open_with(self, script, url, language="en"):
+        """Opens the panel in a language, in a page that runs a script before its own."""
+        script += f"localStorage.setItem('settle.choices', JSON.stringify({{ language: '{language}' }}));"
+        known = self.devtools("Page.addScriptToEvaluateOnNewDocument", source=f"if (location.protocol === 'http:') {{ {script} }}")
+        try:
+            self.open(url)
+        finally:
+            self.devtools("Page.removeScriptToEvaluateOnNewDocument", **known)
+
     def fold(self):
         """Closes the sheet."""
         super().run("settlePanel.sheet.dialog.close()")

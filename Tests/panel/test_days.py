@@ -67,12 +67,7 @@ class Days(Case):
     def load(self, language="en", knows_one=False, path="", ages=None):
         browser = self.browser
         script = FAKE.replace("POINTS", json.dumps(POINTS)).replace("ONE", json.dumps(knows_one)).replace("AGES", json.dumps(ages or {}))
-        script += f"localStorage.setItem('settle.choices', JSON.stringify({{ language: '{language}' }}));"
-        known = browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=f"if (location.protocol === 'http:') {{ {script} }}")
-        try:
-            browser.open(self.stage.url + path)
-        finally:
-            browser.devtools("Page.removeScriptToEvaluateOnNewDocument", **known)
+        browser.open_with(script, self.stage.url + path, language)
         browser.wait("return globalThis.settlePanel?.isLoaded && settlePanel.link.state === 'live' && globalThis.questions?.length > 0")
         if not knows_one:
             days = [tile(device, "[data-day]") for device in (["air"] if path else ["air", "door", "meter", "leak-0"])]

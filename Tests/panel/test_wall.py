@@ -68,12 +68,7 @@ class Wall(Case):
     def load(self, path="?kiosk", at=(12, 0), language="en"):
         browser = self.browser
         script = CLOCK.replace("HOUR", str(at[0])).replace("MINUTE", str(at[1]))
-        script += f"localStorage.setItem('settle.choices', JSON.stringify({{ language: '{language}' }}));"
-        known = browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=f"if (location.protocol === 'http:') {{ {script} }}")
-        try:
-            browser.open(self.stage.url + path)
-        finally:
-            browser.devtools("Page.removeScriptToEvaluateOnNewDocument", **known)
+        browser.open_with(script, self.stage.url + path, language)
         browser.wait("return globalThis.settlePanel?.isLoaded && settlePanel.link.state === 'live' && document.querySelector('.tile-body')")
         if path == "?kiosk":
             browser.wait("return settlePanel.wall?.pages.length > 0")

@@ -201,7 +201,7 @@ struct GroupMessage {
     }
   }
 
-  /// Whether a command would end that is to be sent with one of these: it is not among them.
+  /// Whether a command that leaves with one of these, or not at all, is not among them.
   private func leavesRider(in machine: borrowing CommandStateMachine) -> Bool {
     for key in keys where machine.facts[key].hasImplications && machine.hasRider(key) {
       let companions = machine.sendQueue.companions(of: key)
